@@ -1,0 +1,64 @@
+"""neurobo: neural black-box optimisation.
+
+Names are loaded when first used, so that `import neurobo` stays fast and quiet.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from neurobo.algorithms import NeuralGreedy as NeuralGreedy
+    from neurobo.algorithms import algorithms as algorithms
+    from neurobo.errors import NeuroboError as NeuroboError
+    from neurobo.errors import SpaceExhausted as SpaceExhausted
+    from neurobo.minimize import minimize as minimize
+    from neurobo.sampler import NeuroSampler as NeuroSampler
+    from neurobo.space import categorical as Categorical  # noqa: N812
+    from neurobo.space import float_range as Float  # noqa: N812
+    from neurobo.space import int_range as Int  # noqa: N812
+    from neurobo.suggest import suggest as suggest
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Categorical": ("neurobo.space", "categorical"),
+    "Float": ("neurobo.space", "float_range"),
+    "Int": ("neurobo.space", "int_range"),
+    "NeuralGreedy": ("neurobo.algorithms", "NeuralGreedy"),
+    "NeuroSampler": ("neurobo.sampler", "NeuroSampler"),
+    "NeuroboError": ("neurobo.errors", "NeuroboError"),
+    "SpaceExhausted": ("neurobo.errors", "SpaceExhausted"),
+    "algorithms": ("neurobo.algorithms", "algorithms"),
+    "minimize": ("neurobo.minimize", "minimize"),
+    "suggest": ("neurobo.suggest", "suggest"),
+}
+
+__all__ = [*sorted(_HOME)]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'neurobo' has no attribute {name!r}")
+    module, attribute = _HOME[name]
+    value = getattr(import_module(module), attribute)
+    globals()[name] = value
+    return value
+
+
+class _Package(ModuleType):
+    """Keeps `neurobo.suggest` the function although the file suggest.py is imported too."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (name in _HOME and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOME])

@@ -1,0 +1,6 @@
+"""The registry: registering an algorithm lists it, documents it and puts it under test."""
+
+from neurobo.algorithms.base import Algorithm, algorithms, describe, resolve
+from neurobo.algorithms.neural_greedy import NeuralGreedy
+
+__all__ = ["Algorithm", "NeuralGreedy", "algorithms", "describe", "resolve"]

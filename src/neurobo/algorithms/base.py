@@ -1,0 +1,81 @@
+"""What an algorithm is, and the names users choose from."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
+
+from jax import Array
+
+from neurobo.data import Data
+from neurobo.errors import InvalidInput
+from neurobo.maximise import Score
+
+
+class Algorithm(Protocol):
+    """Fit the data, and say which score to minimise and where."""
+
+    def score(self, key: Array, data: Data) -> Score:
+        """A function of encoded points whose lowest point is the suggestion."""
+        ...
+
+    def radius(self, data: Data, number: int) -> float | None:
+        """Half-width of the trust region around the best observation, None for the whole box."""
+        ...
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    make: Callable[[], Algorithm]
+    summary: str
+
+
+_REGISTRY: dict[str, Entry] = {}
+
+
+def register(name: str, make: Callable[[], Algorithm], summary: str) -> None:
+    _REGISTRY[name] = Entry(make, summary)
+
+
+def algorithms() -> list[str]:
+    """The names that `algorithm=` accepts."""
+    return list(_REGISTRY)
+
+
+def describe(name: str) -> str:
+    """One line about an algorithm."""
+    return _REGISTRY[name].summary
+
+
+def resolve(algorithm: str | Algorithm) -> Algorithm:
+    """An algorithm from its name, or the given one itself."""
+    if isinstance(algorithm, str):
+        if algorithm not in _REGISTRY:
+            raise InvalidInput(f"algorithm must be one of {algorithms()}, got {algorithm!r}")
+        return _REGISTRY[algorithm].make()
+    if not (hasattr(algorithm, "score") and hasattr(algorithm, "radius")):
+        raise InvalidInput(
+            f"algorithm must be a name or an algorithm object, got {type(algorithm).__name__}"
+        )
+    return algorithm
+
+
+T = TypeVar("T", bound=type)
+
+
+def options(cls: T) -> T:
+    """Make a frozen dataclass whose constructor names unknown options and lists the known."""
+    cls = dataclasses.dataclass(frozen=True, kw_only=True)(cls)
+    names = [f.name for f in dataclasses.fields(cls)]
+    init = cls.__init__
+
+    def checked(self: Any, **given: Any) -> None:
+        unknown = sorted(given.keys() - set(names))
+        if unknown:
+            raise InvalidInput(f"options of {cls.__name__} must be among {names}, got {unknown}")
+        init(self, **given)
+
+    checked.__wrapped__ = init  # type: ignore[attr-defined]  # keeps the signature for help()
+    cls.__init__ = checked
+    return cls

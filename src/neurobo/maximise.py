@@ -1,0 +1,242 @@
+"""Where is a score lowest? The one place that chooses points.
+
+Scrambled Sobol points and perturbations of the best observations are scored in one batch; the
+best are refined together, with exact gradients in continuous columns and one-change moves in
+discrete ones; the winner is polished. Every candidate is a valid point at every stage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jaxtyping import Bool, Float
+from scipy.optimize import minimize as scipy_minimize
+from scipy.spatial import KDTree
+from scipy.stats import qmc
+
+from neurobo.data import Data
+from neurobo.errors import SpaceExhausted
+from neurobo.space import Matrix, Space
+
+Score = Callable[[Float[Array, "n d"]], Float[Array, " n"]]
+"""A pytree that can be called; lower is better."""
+
+CHUNK = 1024  # every batch is padded to this many rows: one shape, one compilation
+ENUMERABLE = 4096  # finite spaces up to this size are scored point by point
+STARTS = 16
+STEPS = 60
+ROUNDS = 12
+
+
+@dataclass(frozen=True)
+class Box:
+    """The part of [-1, 1]^d to search; smaller than the whole inside a trust region."""
+
+    low: Float[np.ndarray, " columns"]
+    high: Float[np.ndarray, " columns"]
+
+    @staticmethod
+    def around(space: Space, centre: Float[np.ndarray, " columns"] | None, radius: float) -> Box:
+        whole = Box(-np.ones(space.dim), np.ones(space.dim))
+        if centre is None:
+            return whole
+        # Categories stay free: a region of one-hot columns has no meaning.
+        local = space.numeric
+        return Box(
+            np.where(local, np.maximum(centre - radius, -1.0), whole.low),
+            np.where(local, np.minimum(centre + radius, 1.0), whole.high),
+        )
+
+    def squeeze(self, x: Matrix) -> Matrix:
+        """Map points of the whole box into this one."""
+        return self.low + (x + 1) / 2 * (self.high - self.low)
+
+    def clip(self, x: Matrix) -> Matrix:
+        return np.clip(x, self.low, self.high)
+
+
+@jax.jit
+def _evaluate(score: Score, x: Float[Array, "n d"]) -> Float[Array, " n"]:
+    values = score(x)
+    return jnp.where(jnp.isfinite(values), values, jnp.inf)
+
+
+def evaluate(score: Score, x: Matrix) -> Float[np.ndarray, " n"]:
+    """Scores of any number of points, in batches of one shape."""
+    found = []
+    for i in range(0, len(x), CHUNK):
+        part = x[i : i + CHUNK]
+        padded = np.pad(part, ((0, CHUNK - len(part)), (0, 0)))
+        found.append(np.asarray(_evaluate(score, jnp.asarray(padded)))[: len(part)])
+    return np.concatenate(found) if found else np.empty(0)
+
+
+@jax.jit
+def _descend(
+    score: Score,
+    x: Float[Array, "k d"],
+    low: Float[Array, " d"],
+    high: Float[Array, " d"],
+    free: Bool[Array, " d"],
+) -> Float[Array, "k d"]:
+    """Projected Adam on all starts at once, with a step that shrinks from 5 % of the box."""
+    gradient = jax.grad(lambda at: jnp.sum(score(at)))
+
+    def one(i: Array, carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        at, m, v = carry
+        g = jnp.where(free, jnp.nan_to_num(gradient(at)), 0.0)
+        m, v = 0.8 * m + 0.2 * g, 0.95 * v + 0.05 * g**2
+        rate = 0.05 * (high - low) * 0.5 * (1.01 + jnp.cos(jnp.pi * i / STEPS))
+        step = (m / (1 - 0.8 ** (i + 1))) / (jnp.sqrt(v / (1 - 0.95 ** (i + 1))) + 1e-12)
+        return jnp.clip(at - rate * step, low, high), m, v
+
+    zeros = jnp.zeros_like(x)
+    return jax.lax.fori_loop(0, STEPS, one, (x, zeros, zeros))[0]
+
+
+@jax.jit
+def _value_and_gradient(score: Score, x: Float[Array, " d"]) -> tuple[Array, Array]:
+    return jax.value_and_grad(lambda at: score(at[None])[0])(x)
+
+
+def _polish(score: Score, x: Float[np.ndarray, " d"], box: Box, free: np.ndarray) -> np.ndarray:
+    """L-BFGS-B from one point; discrete columns are held."""
+    low, high = np.where(free, box.low, x), np.where(free, box.high, x)
+
+    def target(at: np.ndarray) -> tuple[float, np.ndarray]:
+        value, gradient = _value_and_gradient(score, jnp.asarray(at))
+        return float(value), np.where(free, np.asarray(gradient), 0.0)
+
+    found: Any = scipy_minimize(
+        target, x, jac=True, method="L-BFGS-B", bounds=list(zip(low, high, strict=True)),
+        options={"maxiter": 30},
+    )  # fmt: skip
+    return np.asarray(found.x) if np.all(np.isfinite(found.x)) else x
+
+
+def _candidates(space: Space, data: Data, box: Box, rng: np.random.Generator) -> Matrix:
+    half = CHUNK
+    sobol = qmc.Sobol(space.n_parameters, rng=rng).random(half)
+    everywhere = space.snap(box.squeeze(space.from_unit(sobol)))
+    if data.n == 0:
+        return everywhere
+    best = data.x[data.order[:8]]
+    parents = best[rng.integers(len(best), size=half)]
+    radius = 10 ** rng.uniform(-3, -0.3, half)
+    rate = min(1.0, 8 / space.n_parameters)
+    near = box.clip(space.mutate(parents, rng, radius, rate))
+    return np.concatenate([everywhere, space.snap(near)])
+
+
+def _improve_discrete(
+    score: Score, space: Space, x: Matrix, values: np.ndarray, box: Box, rng: np.random.Generator
+) -> tuple[Matrix, np.ndarray, bool]:
+    """Replace each point by its best one-change neighbour if that is better."""
+    near = [space.neighbours(point, rng) for point in x]
+    inside = [p[np.all((p >= box.low - 1e-9) & (p <= box.high + 1e-9), axis=1)] for p in near]
+    scores = np.split(evaluate(score, np.concatenate(inside)), np.cumsum([len(p) for p in inside]))
+    x, values, improved = x.copy(), values.copy(), False
+    for i, (points, found) in enumerate(zip(inside, scores, strict=False)):
+        if len(found) and found.min() < values[i] - 1e-12:
+            x[i], values[i], improved = points[found.argmin()], found.min(), True
+    return x, values, improved
+
+
+def _refine(
+    score: Score, space: Space, x: Matrix, box: Box, rng: np.random.Generator
+) -> tuple[Matrix, np.ndarray]:
+    free = space.continuous
+    values = evaluate(score, x)
+    for _ in range(ROUNDS):
+        if free.any():
+            limits = (jnp.asarray(a) for a in (box.low, box.high, free))
+            moved = np.asarray(_descend(score, jnp.asarray(x), *limits))
+            scores = evaluate(score, moved)
+            better = scores < values
+            x, values = np.where(better[:, None], moved, x), np.where(better, scores, values)
+        if free.all():
+            break
+        x, values, improved = _improve_discrete(score, space, x, values, box, rng)
+        if not improved:
+            break
+    return x, values
+
+
+def _is_taken(space: Space, x: Matrix, taken: Matrix) -> Bool[np.ndarray, " n"]:
+    if not len(taken) or not len(x) or not space.dim:
+        return np.full(len(x), len(taken) > 0)
+    # A tree: all pairs of a few thousand points would not fit into memory.
+    tree = KDTree(taken / space.tolerance)
+    gap, _ = tree.query(x / space.tolerance, p=np.inf, distance_upper_bound=1.0)
+    return np.asarray(np.isfinite(gap))
+
+
+def first_free(space: Space, ordered: Matrix, taken: Matrix) -> np.ndarray | None:
+    """The first of these points that is neither evaluated nor pending."""
+    free = np.flatnonzero(~_is_taken(space, ordered, taken))
+    return np.asarray(ordered[free[0]]) if len(free) else None
+
+
+def any_free(space: Space, taken: Matrix, rng: np.random.Generator) -> np.ndarray:
+    """Some point that is neither evaluated nor pending."""
+    if space.size == np.inf or space.size > 2**40:
+        while True:  # a taken point has probability zero, or nearly
+            found = first_free(space, space.from_unit(rng.random((64, space.n_parameters))), taken)
+            if found is not None:
+                return found
+    # Among len(taken) + 1 different points at least one is free, unless there are no more.
+    size, wanted = int(space.size), len(taken) + 1
+    offset, everything = int(rng.integers(size)), np.arange(min(size, wanted))
+    found = first_free(space, space.by_index((everything + offset) % size), taken)
+    if found is None:
+        raise SpaceExhausted(
+            f"every point of the space must be evaluated only once, and all {size} are evaluated "
+            "or pending"
+        )
+    return found
+
+
+def minimise(
+    score: Score,
+    space: Space,
+    data: Data,
+    rng: np.random.Generator,
+    *,
+    radius: float | None = None,
+) -> Float[np.ndarray, " columns"]:
+    """The encoded point with the lowest score that is neither evaluated nor pending.
+
+    `radius` limits numeric columns to a trust region around the best observation.
+    """
+    if space.size <= ENUMERABLE:
+        points = space.by_index(np.arange(int(space.size)))
+        points = points[~_is_taken(space, points, data.taken)]
+        if not len(points):
+            return any_free(space, data.taken, rng)  # raises
+        return np.asarray(points[np.argmin(evaluate(score, points))])
+
+    centre = data.x[data.order[0]] if radius is not None and data.n else None
+    box = Box.around(space, centre, radius or 1.0)
+    candidates = _candidates(space, data, box, rng)
+    scores = evaluate(score, candidates)
+    # Half of the starts from each group, so that neither exploration nor the incumbents are lost.
+    groups = [np.argsort(scores[:CHUNK]), CHUNK + np.argsort(scores[CHUNK:])]
+    share = STARTS // 2 if data.n else STARTS
+    starts = np.concatenate([g[:share] for g in groups])
+    x, values = _refine(score, space, candidates[starts], box, rng)
+    if space.continuous.any():
+        polished = _polish(score, x[np.argmin(values)], box, space.continuous)[None]
+        x = np.concatenate([x, polished])
+        values = np.concatenate([values, evaluate(score, polished)])
+    x, values = np.concatenate([x, candidates]), np.concatenate([values, scores])
+    found = first_free(space, x[np.argsort(values, kind="stable")], data.taken)
+    return any_free(space, data.taken, rng) if found is None else found
+
+
+__all__ = ["Score", "any_free", "evaluate", "first_free", "minimise"]

@@ -1,0 +1,67 @@
+"""Rows r_i(θ) of the training problem: what is compared with a target.
+
+A row set is a pytree with two methods: `values(θ)`, and `gram(θ)` = J Jᵀ for J = ∂values/∂θ.
+Value rows of an MLP have a Gram without a Jacobian; everything else uses `gram_by_rows`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+from jax.flatten_util import ravel_pytree
+from jaxtyping import Float
+
+from neurobo.networks import MLP, Gamma, Theta
+
+
+class Rows(Protocol):
+    def values(self, theta: Theta) -> Float[Array, " n"]: ...
+
+    def gram(self, theta: Theta) -> Float[Array, "n n"]: ...
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class ValueRows:
+    """r_i(θ) = f(x_i; θ)."""
+
+    network: MLP = field(metadata={"static": True})
+    gamma: Gamma
+    x: Float[Array, "n d"]
+
+    def values(self, theta: Theta) -> Float[Array, " n"]:
+        return self.network.apply(theta, self.gamma, self.x)
+
+    def gram(self, theta: Theta) -> Float[Array, "n n"]:
+        features = self.network.features(theta, self.gamma, self.x)
+        return self.network.kernel(self.gamma, features, features)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class GeneralRows:
+    """r_i(θ) = function(θ, points_i) for any differentiable function of one point."""
+
+    function: Callable[[Theta, Any], Array] = field(metadata={"static": True})
+    points: Any
+    """A pytree of arrays whose leading axis counts rows."""
+    chunk: int = field(default=64, metadata={"static": True})
+
+    def values(self, theta: Theta) -> Float[Array, " n"]:
+        return jax.vmap(self.function, in_axes=(None, 0))(theta, self.points)
+
+    def gram(self, theta: Theta) -> Float[Array, "n n"]:
+        return gram_by_rows(lambda point: jax.grad(self.function)(theta, point), self.points, self.chunk)
+
+
+def gram_by_rows(
+    gradient: Callable[[Any], Theta], points: Any, chunk: int
+) -> Float[Array, "n n"]:
+    """J Jᵀ from one gradient a row, computed `chunk` rows at a time."""
+    jacobian = jax.lax.map(lambda p: ravel_pytree(gradient(p))[0], points, batch_size=chunk)
+    return jnp.asarray(jacobian @ jacobian.T)

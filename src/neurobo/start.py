@@ -1,0 +1,66 @@
+"""The first points, before there is anything to learn from."""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float
+from scipy.stats import qmc
+
+from neurobo.errors import InvalidInput
+from neurobo.maximise import any_free, first_free
+from neurobo.space import Matrix, Space
+
+DESIGNS = ("sobol", "lhs", "random")
+
+
+def default_size(space: Space) -> int:
+    """Our rule: a little more than one point for each parameter, between 5 and 20."""
+    return int(np.clip(space.n_parameters + 2, 5, 20))
+
+
+def paper_size(n_parameters: int, budget: int) -> int:
+    """Greedy, appendix F.2: 5 d, clipped to 2.5 to 7.5 % of the budget."""
+    return max(1, int(np.clip(5 * n_parameters, 0.025 * budget, 0.075 * budget)))
+
+
+def start_size(space: Space, given: int | str | None, budget: int | None = None) -> int:
+    if given is None:
+        return default_size(space)
+    if given == "paper":
+        if budget is None:
+            raise InvalidInput('n_startup_trials="paper" needs the budget `n_trials`, got none')
+        return paper_size(space.n_parameters, budget)
+    if isinstance(given, bool) or not isinstance(given, int | np.integer) or given < 0:
+        raise InvalidInput(
+            f'n_startup_trials must be None, "paper" or a whole number of at least 0, got {given!r}'
+        )
+    return int(given)
+
+
+def check_design(design: str) -> None:
+    if design not in DESIGNS:
+        raise InvalidInput(f"start must be one of {list(DESIGNS)}, got {design!r}")
+
+
+def start_point(
+    space: Space, taken: Matrix, *, design: str, size: int, seed: int, number: int
+) -> Float[np.ndarray, " columns"]:
+    """Point `number` of the design that `seed` names, or a later one if it is already taken."""
+    if space.n_parameters:
+        points = space.from_unit(_unit_points(space.n_parameters, design, size, seed, number))
+        found = first_free(space, points, taken)
+        if found is not None:
+            return found
+    return any_free(space, taken, np.random.default_rng([seed, number]))
+
+
+def _unit_points(dim: int, design: str, size: int, seed: int, number: int) -> np.ndarray:
+    rng = np.random.default_rng([seed, 0])
+    if design == "sobol":
+        return np.asarray(qmc.Sobol(dim, rng=rng).fast_forward(number).random(16))
+    if design == "lhs":
+        # After `size` points a new hypercube begins.
+        turn, place = divmod(number, max(size, 1))
+        rng = np.random.default_rng([seed, turn])
+        return np.asarray(qmc.LatinHypercube(dim, rng=rng).random(max(size, 1))[place:])
+    return np.random.default_rng([seed, number]).random((16, dim))

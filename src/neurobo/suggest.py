@@ -1,0 +1,126 @@
+"""The one pass from trials to a suggestion; everything else is a shell around it.
+
+    trials - space -> Data - algorithm -> score(x) - minimise -> x - space -> suggestion
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import jax
+import numpy as np
+
+from neurobo.algorithms import Algorithm, resolve
+from neurobo.data import Data, Trials
+from neurobo.errors import InvalidInput
+from neurobo.maximise import minimise
+from neurobo.space import Params, Space, SpaceLike
+from neurobo.start import check_design, start_point, start_size
+
+if TYPE_CHECKING:
+    from optuna.study import Study
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How suggestions are made, apart from the data."""
+
+    algorithm: Algorithm
+    seed: int
+    n_start: int
+    design: str
+
+
+def next_point(space: Space, trials: Trials, plan: Plan, number: int) -> Params:
+    """Suggestion `number`: a pure function of its arguments."""
+    data = Data.of(space, trials)  # 1 encode
+    done, known = len(data.taken), data.n
+    if done < plan.n_start or (plan.n_start and known == 0):
+        x = start_point(
+            space, data.taken, design=plan.design, size=plan.n_start, seed=plan.seed, number=number
+        )
+    else:
+        rng = np.random.default_rng([plan.seed, number])
+        with jax.enable_x64(True):
+            key = jax.random.fold_in(jax.random.key(plan.seed), number)
+            score = plan.algorithm.score(key, data)  # 2 fit, 3 posterior, 4 acquire
+            x = minimise(score, space, data, rng, radius=plan.algorithm.radius(data, number))  # 5
+    return space.decode(x)  # 6 decode
+
+
+def suggest(
+    space: SpaceLike,
+    history: Iterable[tuple[Any, float | None]] | Study = (),
+    n: int = 1,
+    *,
+    algorithm: str | Algorithm = "auto",
+    seed: int | None = None,
+    pending: Sequence[Any] = (),
+    n_startup_trials: int | None = None,
+    start: str = "sobol",
+) -> list[Any]:
+    """The next `n` points to evaluate, as a pure function: no study, no storage.
+
+    `history` is a list of (params, value), where None or a non-finite value marks a failed
+    evaluation, or an Optuna study. `pending` are points being evaluated. The same arguments with
+    the same seed give the same points in any process; without a seed every call differs.
+    """
+    checked = Space.of(space)
+    plan = Plan(
+        algorithm=resolve(algorithm),
+        seed=check_seed(seed),
+        n_start=start_size(checked, n_startup_trials),
+        design=start,
+    )
+    check_design(start)
+    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
+        raise InvalidInput(f"n must be a whole number of at least 1, got {n!r}")
+    trials = _trials(checked, history, pending)
+    points: list[Any] = []
+    first = len(trials.params) + len(trials.pending)
+    for number in range(first, first + n):
+        params = next_point(checked, trials, plan, number)
+        trials = trials.with_pending(params)
+        points.append(checked.point(params))
+    return points
+
+
+def check_seed(seed: int | None) -> int:
+    """The given seed, or a fresh one."""
+    if seed is None:
+        return secrets.randbits(32)
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**63:
+        raise InvalidInput(f"seed must be a whole number from 0 to 2**63 - 1, got {seed!r}")
+    return int(seed)
+
+
+def _trials(space: Space, history: Any, pending: Sequence[Any]) -> Trials:
+    if hasattr(history, "get_trials"):
+        from neurobo.sampler import trials_of_study  # Optuna's side of the house
+
+        found = trials_of_study(history, space)
+        return Trials(found.params, found.values, [*found.pending, *map(space.params, pending)])
+    params, values = [], []
+    for i, entry in enumerate(history):
+        if not isinstance(entry, tuple | list) or len(entry) != 2:
+            raise InvalidInput(f"a history entry must be (params, value), got {entry!r} at {i}")
+        point, value = entry
+        params.append(space.params(point))
+        values.append(_value(value, i))
+    return Trials(params, values, [space.params(p) for p in pending])
+
+
+def _value(value: Any, i: int) -> float:
+    if value is None:
+        return float("nan")
+    if isinstance(value, str | bytes) or np.ndim(value) != 0:
+        raise InvalidInput(f"a history value must be a number or None, got {value!r} at {i}")
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise InvalidInput(
+            f"a history value must be a number or None, got {value!r} at {i}"
+        ) from None
