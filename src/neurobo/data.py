@@ -6,9 +6,8 @@ function at every observation. A padded row has mask 0 and must change nothing.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -74,9 +73,15 @@ class Trials:
     params: Sequence[Mapping[str, Any]]
     values: Sequence[float]
     pending: Sequence[Mapping[str, Any]] = ()
+    repeats: bool = False
+    """Whether a point may be suggested again."""
 
     def with_pending(self, point: Params) -> Trials:
-        return Trials(self.params, self.values, [*self.pending, point])
+        return replace(self, pending=[*self.pending, point])
+
+    def repeatable(self) -> Trials:
+        """The same history, whose points may be suggested again."""
+        return replace(self, repeats=True)
 
 
 @dataclass(frozen=True)
@@ -106,7 +111,8 @@ class Data:
         values = np.asarray(trials.values, dtype=float)
         good = np.isfinite(values)
         y = Standardised.of(values[good]).z
-        return Data.pad(x[good], y, taken=np.concatenate([x, space.encode(trials.pending)]))
+        taken = np.concatenate([x, space.encode(trials.pending)])
+        return Data.pad(x[good], y, taken=taken[:0] if trials.repeats else taken)
 
     @staticmethod
     def pad(
@@ -125,6 +131,3 @@ class Data:
             taken=x if taken is None else taken,
         )
 
-
-def is_failed(value: float | None) -> bool:
-    return value is None or not math.isfinite(value)

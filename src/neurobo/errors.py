@@ -1,5 +1,8 @@
 """Everything neurobo raises on purpose. Messages say the rule, then what was given."""
 
+import math
+from typing import Any
+
 
 class NeuroboError(Exception):
     """Root of all errors raised by neurobo."""
@@ -15,3 +18,27 @@ class SpaceExhausted(NeuroboError):
 
 class EvaluationFailed(NeuroboError):
     """The objective returned something that is not a finite number."""
+
+
+class NeuroboWarning(UserWarning):
+    """Something the user should know; the work goes on."""
+
+
+def check_number(
+    name: str, value: Any, *, above: float | None = None, least: float | None = None
+) -> None:
+    """Refuse anything but a finite number above `above` or at least `least`."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if number and math.isfinite(value):
+        if above is not None and value > above:
+            return
+        if least is not None and value >= least:
+            return
+    limit = f"above {above}" if above is not None else f"of at least {least}"
+    raise InvalidInput(f"{name} must be a finite number {limit}, got {value!r}")
+
+
+def check_count(name: str, value: Any, *, least: int = 1) -> None:
+    """Refuse anything but a whole number of at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise InvalidInput(f"{name} must be a whole number of at least {least}, got {value!r}")

@@ -15,10 +15,11 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 from jaxtyping import Float
 
-from neurobo.errors import InvalidInput
+from neurobo.errors import InvalidInput, check_count
 
 ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
     "tanh": jnp.tanh,
@@ -57,10 +58,8 @@ class MLP:
     activation: str = "tanh"
 
     def __post_init__(self) -> None:
-        if self.width < 1 or self.depth < 1:
-            raise InvalidInput(
-                f"width and depth must be at least 1, got width={self.width}, depth={self.depth}"
-            )
+        check_count("width", self.width)
+        check_count("depth", self.depth)
         if self.activation not in ACTIVATIONS:
             raise InvalidInput(
                 f"activation must be one of {sorted(ACTIVATIONS)}, got {self.activation!r}"
@@ -68,11 +67,12 @@ class MLP:
 
     def init(self, key: Array, dim: int) -> Theta:
         sizes = [dim, *([self.width] * self.depth), 1]
-        keys = jax.random.split(key, (self.depth + 1, 2))
-        return tuple(
-            Layer(jax.random.normal(kw, (out, inp)), jax.random.normal(kb, (out,)))
-            for (kw, kb), inp, out in zip(keys, sizes, sizes[1:], strict=False)
-        )
+        shapes = list(zip(sizes[1:], sizes, strict=False))
+        # One call of the generator: a call for each array would take longer to compile.
+        counts = [n for out, inp in shapes for n in (out * inp, out)]
+        numbers = jax.random.normal(key, (sum(counts),))
+        parts = iter(jnp.split(numbers, np.cumsum(counts)[:-1]))
+        return tuple(Layer(next(parts).reshape(shape), next(parts)) for shape in shapes)
 
     def apply(self, theta: Theta, gamma: Gamma, x: Float[Array, "n d"]) -> Float[Array, " n"]:
         act = ACTIVATIONS[self.activation]

@@ -61,29 +61,19 @@ class Draw:
         return self.scale * sum(part(x) for part in self.parts)  # type: ignore[return-value]
 
 
-@partial(jax.jit, static_argnames=("network", "corrected"))
-def _pose(
-    network: MLP,
-    key: Array,
-    x: Float[Array, "n d"],
-    y: Float[Array, " n"],
-    mask: Float[Array, " n"],
-    gamma: Gamma,
-    noise: Float[Array, ""],
-    scale: Float[Array, ""],
-    corrected: bool,
-) -> tuple[Problem, Tangent | None]:
-    """Lines 1 and 2 of Greedy, Algorithm 2 (lines 1 to 4 of Algorithm 3 when `corrected`)."""
-    start_key, tangent_key, noise_key = jax.random.split(key, 3)
-    theta0 = network.init(start_key, x.shape[1])
-    # Σ (y' - ν f)² + σ²ν² ‖θ-θ0‖² is ν² times (*) with targets y'/ν = y/ν + ε.
-    targets = y / scale + jnp.sqrt(noise) * jax.random.normal(noise_key, y.shape)
-    tangent = None
-    if corrected:
-        direction = network.without_last_layer(network.init(tangent_key, x.shape[1]))
-        tangent = Tangent(network, gamma, theta0, direction)
-        targets = targets - tangent(x)
-    return Problem(ValueRows(network, gamma, x), targets, mask, noise, theta0), tangent
+@partial(jax.jit, static_argnames=("network", "dim"))
+def _init(network: MLP, key: Array, dim: int) -> Theta:
+    return network.init(key, dim)
+
+
+@partial(jax.jit, static_argnames="length")
+def _normal(key: Array, length: int) -> Float[Array, " n"]:
+    return jax.random.normal(key, (length,))
+
+
+@jax.jit
+def _evaluate(function: Tangent, x: Float[Array, "n d"]) -> Float[Array, " n"]:
+    return function(x)
 
 
 def draw(
@@ -103,11 +93,24 @@ def draw(
     (Algorithm 3), a draw from the posterior of the NTK Gaussian process when the network is wide.
     `noise` is σ² and `scale` is ν, both in units of the standardised targets.
     """
-    arrays = (jnp.asarray(a) for a in (data.x, data.y, data.mask, np.array(gamma), noise, scale))
-    problem, tangent = _pose(network, key, *arrays, corrected=corrected)
+    x, g = jnp.asarray(data.x), jnp.asarray(gamma)
+    start_key, tangent_key, noise_key = jax.random.split(key, 3)
+    theta0 = _init(network, start_key, x.shape[1])
+    # Line 1: y' = y + ν ε. Numbers come in one length, whatever the bucket: one compilation.
+    epsilon = np.asarray(_normal(noise_key, -(-len(data.y) // 1024) * 1024))[: len(data.y)]
+    # Lines 3 and 5: Σ (y' - ν f - ν δ)² + σ²ν² ‖θ-θ0‖² is ν² times (*) with targets y'/ν - δ.
+    targets = data.y / scale + np.sqrt(noise) * epsilon
+    parts: tuple[Network | Tangent, ...] = ()
+    if corrected:  # lines 2 to 4 of Algorithm 3
+        direction = network.without_last_layer(_init(network, tangent_key, x.shape[1]))
+        parts = (Tangent(network, g, theta0, direction),)
+        targets = targets - np.asarray(_evaluate(parts[0], x))
+    problem = Problem(
+        ValueRows(network, g, x), jnp.asarray(targets), jnp.asarray(data.mask), jnp.asarray(noise),
+        theta0,
+    )  # fmt: skip
     fit = SOLVERS[solver](problem)
-    parts = (Network(network, problem.rows.gamma, fit.theta),)  # type: ignore[attr-defined]
-    return Draw(jnp.asarray(scale), (*parts, *([tangent] if tangent else []))), fit
+    return Draw(jnp.asarray(scale), (Network(network, g, fit.theta), *parts)), fit
 
 
 SOLVERS = {"gauss-newton": gauss_newton, "adam": adam}

@@ -41,6 +41,9 @@ JITTER = 1e-9
 interpolant up to a relative error of this order, and duplicates of a point do no harm."""
 
 MAX_TRIES = 12
+LEAST_DAMPING = 1e-4
+
+Moment = tuple[Array, Array]  # (*), and the root mean square error
 
 
 class Fit(NamedTuple):
@@ -69,6 +72,8 @@ class State(NamedTuple):
     theta: Theta
     damping: Float[Array, ""]
     """μ as a multiple of the mean diagonal of J Jᵀ."""
+    ridge: Float[Array, ""]
+    """σ² raised to the jitter; NaN before the first step."""
     objective: Float[Array, ""]
     residual: Float[Array, ""]
 
@@ -77,110 +82,108 @@ def _difference(a: Theta, b: Theta) -> Theta:
     return jax.tree.map(jnp.subtract, a, b)
 
 
-def _squared_norm(a: Theta) -> Array:
-    return sum((jnp.vdot(leaf, leaf) for leaf in jax.tree.leaves(a)), start=jnp.zeros(()))
-
-
-def _errors(problem: Problem, theta: Theta) -> Float[Array, " n"]:
-    return jnp.sqrt(problem.weights) * (problem.targets - problem.rows.values(theta))
-
-
-def _objective(problem: Problem, theta: Theta) -> tuple[Array, Array]:
-    """(*) and the root mean square error."""
-    squares = jnp.sum(_errors(problem, theta) ** 2)
-    distance = _squared_norm(_difference(theta, problem.theta0))
-    rows = jnp.maximum(jnp.sum(problem.weights > 0), 1)
-    return squares + problem.ridge * distance, jnp.sqrt(squares / rows)
-
-
-def _mean_diagonal(problem: Problem, gram: Float[Array, "n n"]) -> Array:
-    return jnp.trace(gram) / jnp.maximum(jnp.sum(problem.weights), 1)
-
-
-@jax.jit
-def _start(problem: Problem) -> tuple[Problem, State]:
-    gram = _weighted_gram(problem, problem.theta0)
-    ridge = jnp.maximum(problem.ridge, JITTER * _mean_diagonal(problem, gram))
-    problem = problem._replace(ridge=jnp.where(ridge > 0, ridge, 1.0))
-    objective, residual = _objective(problem, problem.theta0)
-    return problem, State(problem.theta0, jnp.zeros(()), objective, residual)
-
-
-def _weighted_gram(problem: Problem, theta: Theta) -> Float[Array, "n n"]:
-    root = jnp.sqrt(problem.weights)
-    return root[:, None] * problem.rows.gram(theta) * root
-
-
-@jax.jit
-def _step(problem: Problem, state: State) -> State:
-    """One accepted step of (**), or the same state with a larger μ when none was found."""
-    root = jnp.sqrt(problem.weights)
-    theta, ridge = state.theta, problem.ridge
+def _objective(problem: Problem, ridge: Array, theta: Theta, values: Array) -> Moment:
+    """(*) and the root mean square error, for r(θ) = `values`."""
+    squares = jnp.sum(problem.weights * (problem.targets - values) ** 2)
     away = _difference(theta, problem.theta0)
-    predicted, push = jax.linearize(problem.rows.values, theta)
+    distance = sum((jnp.vdot(leaf, leaf) for leaf in jax.tree.leaves(away)), start=jnp.zeros(()))
+    rows = jnp.maximum(jnp.sum(problem.weights > 0), 1)
+    return squares + ridge * distance, jnp.sqrt(squares / rows)
+
+
+def _gram_and_size(problem: Problem, theta: Theta) -> tuple[Float[Array, "n n"], Array]:
+    """√w J Jᵀ √w and the mean of its diagonal."""
+    root = jnp.sqrt(problem.weights)
+    gram = root[:, None] * problem.rows.gram(theta) * root
+    return gram, jnp.trace(gram) / jnp.maximum(jnp.sum(problem.weights), 1)
+
+
+def _raised(ridge: Array, size: Array) -> Array:
+    raised = jnp.maximum(ridge, JITTER * size)
+    return jnp.where(raised > 0, raised, 1.0)  # no rows at all: any value will do
+
+
+@jax.jit
+def _step(problem: Problem, state: State) -> tuple[State, Array]:
+    """One step of (**) with the least damping that lowers (*), and the value of (*) before it.
+
+    If no damping lowers it, θ stays.
+    """
+    root, theta = jnp.sqrt(problem.weights), state.theta
+    gram, size = _gram_and_size(problem, theta)
+    ridge = jnp.where(jnp.isnan(state.ridge), _raised(problem.ridge, size), state.ridge)
+    values, push = jax.linearize(problem.rows.values, theta)
     pull = jax.linear_transpose(push, theta)
-    errors = root * (problem.targets - predicted)
-    j_away = root * push(away)
-    gram = _weighted_gram(problem, theta)
-    size = _mean_diagonal(problem, gram)
+    away = _difference(theta, problem.theta0)
+    errors, j_away = root * (problem.targets - values), root * push(away)
+    objective, residual = _objective(problem, ridge, theta, values)
+    here = State(theta, state.damping, ridge, objective, residual)
 
     def attempt(damping: Array) -> State:
         mu = damping * size
         shrink = ridge / (ridge + mu)
-        matrix = gram + (ridge + mu) * jnp.eye(len(gram))
-        factor = jax.scipy.linalg.cho_factor(matrix, lower=True)
-        alpha = jax.scipy.linalg.cho_solve(factor, errors + shrink * j_away)
+        factor = jnp.linalg.cholesky(gram + (ridge + mu) * jnp.eye(len(gram)))
+        alpha = jax.scipy.linalg.cho_solve((factor, True), errors + shrink * j_away)
         (back,) = pull(root * alpha)
-        candidate = jax.tree.map(lambda t, a, b: t - shrink * a + b, theta, away, back)
-        objective, residual = _objective(problem, candidate)
-        return State(candidate, damping, objective, residual)
+        there = jax.tree.map(lambda t, a, b: t - shrink * a + b, theta, away, back)
+        found = _objective(problem, ridge, there, problem.rows.values(there))
+        return State(there, damping, ridge, *found)
 
-    def rejected(carry: tuple[State, Array]) -> Array:
-        candidate, tries = carry
+    def rejected(carry: tuple[State, Array, Array]) -> Array:
+        candidate, _, tries = carry
         # `not (<)` also catches NaN from a failed factorisation.
-        return ~(candidate.objective < state.objective) & (tries < MAX_TRIES)
+        return ~(candidate.objective < objective) & (tries < MAX_TRIES)
 
-    def retry(carry: tuple[State, Array]) -> tuple[State, Array]:
-        candidate, tries = carry
-        return attempt(jnp.maximum(10 * candidate.damping, 1e-4)), tries + 1
+    def retry(carry: tuple[State, Array, Array]) -> tuple[State, Array, Array]:
+        _, damping, tries = carry
+        return attempt(damping), jnp.maximum(10 * damping, LEAST_DAMPING), tries + 1
 
-    found, _ = jax.lax.while_loop(rejected, retry, (attempt(state.damping), jnp.ones((), int)))
-    better = found.objective < state.objective
-    found = found._replace(damping=jnp.where(found.damping > 1e-4, found.damping / 10, 0.0))
-    return jax.tree.map(partial(jnp.where, better), found, state)
+    first = (here, state.damping, jnp.zeros((), int))
+    found, _, _ = jax.lax.while_loop(rejected, retry, first)
+    lower = jnp.where(found.damping > LEAST_DAMPING, found.damping / 10, 0.0)
+    better = found.objective < objective
+    return jax.tree.map(partial(jnp.where, better), found._replace(damping=lower), here), objective
 
 
 def gauss_newton(problem: Problem, *, max_steps: int = 20, tolerance: float = 1e-3) -> Fit:
     """Solve (*). Converged when a step lowers it by less than `tolerance` of its value, or by
     less than (1e-5 sd)² a row: finer than any use of the fit."""
-    problem, state = _start(problem)
-    floor = 1e-10 * max(float(problem.weights.sum()), 1.0)
-    objective, converged, steps = float(state.objective), False, 0
+    zero, nan = np.zeros(()), np.full((), np.nan)
+    state = State(problem.theta0, *map(jnp.asarray, (zero, nan, nan, nan)))
+    floor = 1e-10 * max(np.asarray(problem.weights).sum(), 1.0)
+    objective, converged, steps = np.inf, False, 0
     while steps < max_steps and not converged:
-        state = _step(problem, state)
+        state, before = _step(problem, state)
         steps += 1
-        before, objective = objective, float(state.objective)
-        converged = before - objective <= max(tolerance * objective, floor)
+        objective = float(state.objective)
+        converged = float(before) - objective <= max(tolerance * objective, floor)
     return Fit(state.theta, objective, float(state.residual), steps, converged)
 
 
 @partial(jax.jit, static_argnames=("steps", "learning_rate"))
-def _adam(problem: Problem, steps: int, learning_rate: float) -> State:
-    problem, state = _start(problem)
+def _adam(problem: Problem, steps: int, learning_rate: float) -> tuple[Theta, Moment]:
+    ridge = _raised(problem.ridge, _gram_and_size(problem, problem.theta0)[1])
+
+    def objective(theta: Theta) -> Moment:
+        return _objective(problem, ridge, theta, problem.rows.values(theta))
+
     optimiser = optax.adam(learning_rate)
-    gradient = jax.grad(lambda theta: _objective(problem, theta)[0])
+    gradient = jax.grad(lambda theta: objective(theta)[0])
 
     def one(_: Array, carry: tuple[Theta, Any]) -> tuple[Theta, Any]:
         theta, memory = carry
         updates, memory = optimiser.update(gradient(theta), memory)
         return optax.apply_updates(theta, updates), memory
 
-    theta, _ = jax.lax.fori_loop(0, steps, one, (state.theta, optimiser.init(state.theta)))
-    return State(theta, state.damping, *_objective(problem, theta))
+    start = (problem.theta0, optimiser.init(problem.theta0))
+    theta, _ = jax.lax.fori_loop(0, steps, one, start)
+    return theta, objective(theta)
 
 
 def adam(problem: Problem, *, steps: int = 5000, learning_rate: float = 1e-3) -> Fit:
-    """Solve (*) as the papers do (Greedy, appendix F.2): Adam with a fixed learning rate."""
-    state = _adam(problem, steps, learning_rate)
-    finite = bool(np.isfinite(state.objective))
-    return Fit(state.theta, float(state.objective), float(state.residual), steps, finite)
+    """Solve (*) as the papers do (Greedy, appendix F.2): Adam with a fixed learning rate.
+
+    It has no convergence test, so `converged` only says that the result is finite.
+    """
+    theta, (objective, residual) = _adam(problem, steps, learning_rate)
+    return Fit(theta, float(objective), float(residual), steps, bool(np.isfinite(objective)))

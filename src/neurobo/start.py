@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.stats import qmc
 
-from neurobo.errors import InvalidInput
+from neurobo.errors import InvalidInput, check_count
 from neurobo.maximise import any_free, first_free
 from neurobo.space import Matrix, Space
 
@@ -30,10 +30,7 @@ def start_size(space: Space, given: int | str | None, budget: int | None = None)
         if budget is None:
             raise InvalidInput('n_startup_trials="paper" needs the budget `n_trials`, got none')
         return paper_size(space.n_parameters, budget)
-    if isinstance(given, bool) or not isinstance(given, int | np.integer) or given < 0:
-        raise InvalidInput(
-            f'n_startup_trials must be None, "paper" or a whole number of at least 0, got {given!r}'
-        )
+    check_count("n_startup_trials", given, least=0)
     return int(given)
 
 
@@ -57,7 +54,10 @@ def start_point(
 def _unit_points(dim: int, design: str, size: int, seed: int, number: int) -> np.ndarray:
     rng = np.random.default_rng([seed, 0])
     if design == "sobol":
-        return np.asarray(qmc.Sobol(dim, rng=rng).fast_forward(number).random(16))
+        sobol = qmc.Sobol(dim, rng=rng)
+        if number:  # SciPy cannot skip zero points
+            sobol.fast_forward(number)
+        return np.asarray(sobol.random(16))
     if design == "lhs":
         # After `size` points a new hypercube begins.
         turn, place = divmod(number, max(size, 1))

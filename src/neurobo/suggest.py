@@ -15,7 +15,7 @@ import numpy as np
 
 from neurobo.algorithms import Algorithm, resolve
 from neurobo.data import Data, Trials
-from neurobo.errors import InvalidInput
+from neurobo.errors import InvalidInput, check_count
 from neurobo.maximise import minimise
 from neurobo.space import Params, Space, SpaceLike
 from neurobo.start import check_design, start_point, start_size
@@ -37,8 +37,8 @@ class Plan:
 def next_point(space: Space, trials: Trials, plan: Plan, number: int) -> Params:
     """Suggestion `number`: a pure function of its arguments."""
     data = Data.of(space, trials)  # 1 encode
-    done, known = len(data.taken), data.n
-    if done < plan.n_start or (plan.n_start and known == 0):
+    begun = len(trials.params) + len(trials.pending)
+    if begun < plan.n_start or (plan.n_start and data.n == 0):
         x = start_point(
             space, data.taken, design=plan.design, size=plan.n_start, seed=plan.seed, number=number
         )
@@ -49,6 +49,14 @@ def next_point(space: Space, trials: Trials, plan: Plan, number: int) -> Params:
             score = plan.algorithm.score(key, data)  # 2 fit, 3 posterior, 4 acquire
             x = minimise(score, space, data, rng, radius=plan.algorithm.radius(data, number))  # 5
     return space.decode(x)  # 6 decode
+
+
+def is_exhausted(space: Space, trials: Trials) -> bool:
+    """Whether every point of a finite space is evaluated or pending."""
+    points = [*trials.params, *trials.pending]
+    if len(points) < space.size:
+        return False
+    return len(np.unique(space.encode(points).round(9), axis=0)) >= space.size
 
 
 def suggest(
@@ -76,8 +84,7 @@ def suggest(
         design=start,
     )
     check_design(start)
-    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
-        raise InvalidInput(f"n must be a whole number of at least 1, got {n!r}")
+    check_count("n", n)
     trials = _trials(checked, history, pending)
     points: list[Any] = []
     first = len(trials.params) + len(trials.pending)
@@ -102,7 +109,9 @@ def _trials(space: Space, history: Any, pending: Sequence[Any]) -> Trials:
         from neurobo.sampler import trials_of_study  # Optuna's side of the house
 
         found = trials_of_study(history, space)
-        return Trials(found.params, found.values, [*found.pending, *map(space.params, pending)])
+        return Trials(
+            found.params, found.values, [*found.pending, *map(space.params, pending)]
+        )
     params, values = [], []
     for i, entry in enumerate(history):
         if not isinstance(entry, tuple | list) or len(entry) != 2:

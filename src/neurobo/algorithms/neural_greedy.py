@@ -6,14 +6,13 @@ is the exploration: a wide network trained this way is a draw from a Gaussian pr
 
 from __future__ import annotations
 
-import math
 from typing import Literal
 
 from jax import Array
 
 from neurobo.algorithms.base import options, register
 from neurobo.data import Data
-from neurobo.errors import InvalidInput
+from neurobo.errors import InvalidInput, check_number
 from neurobo.maximise import Score
 from neurobo.networks import MLP
 from neurobo.posterior import SOLVERS, draw
@@ -25,8 +24,8 @@ class NeuralGreedy:
 
     surrogate: Literal["simple", "posterior"] = "simple"
     """SimpleSMB (Algorithm 2), or PosteriorSMB (Algorithm 3): Thompson sampling when wide."""
-    gamma: float = 2.0
-    """γ = σ_w = σ_b: larger means less smooth."""
+    gamma: float | None = None
+    """γ = σ_w = σ_b: larger means less smooth. None: 2 up to 10 columns, 1 beyond."""
     noise: float = 0.0
     """σ²: variance of the noise, in units of the standardised objective."""
     scale: float = 1.0
@@ -40,11 +39,10 @@ class NeuralGreedy:
 
     def __post_init__(self) -> None:
         MLP(self.width, self.depth, self.activation)
-        for name, low in (("gamma", 0.0), ("scale", 0.0), ("noise", -1e-300)):
-            value = getattr(self, name)
-            if not (isinstance(value, int | float) and math.isfinite(value) and value > low):
-                rule = "at least 0" if name == "noise" else "positive"
-                raise InvalidInput(f"{name} must be {rule} and finite, got {value!r}")
+        if self.gamma is not None:
+            check_number("gamma", self.gamma, above=0)
+        check_number("scale", self.scale, above=0)
+        check_number("noise", self.noise, least=0)
         if self.surrogate not in ("simple", "posterior"):
             raise InvalidInput(
                 f"surrogate must be 'simple' or 'posterior', got {self.surrogate!r}"
@@ -57,11 +55,13 @@ class NeuralGreedy:
             )
 
     def score(self, key: Array, data: Data) -> Score:
+        # With few observations for each column only a smoother network generalises.
+        gamma = self.gamma or (2.0 if data.x.shape[1] <= 10 else 1.0)
         drawn, _ = draw(
             key,
             data,
             network=MLP(self.width, self.depth, self.activation),
-            gamma=(self.gamma, self.gamma),
+            gamma=(gamma, gamma),
             noise=self.noise,
             scale=self.scale,
             corrected=self.surrogate == "posterior",

@@ -1,0 +1,27 @@
+"""`auto`: the choice for those who do not want to choose."""
+
+from __future__ import annotations
+
+from jax import Array
+
+from neurobo.algorithms.base import options, register
+from neurobo.algorithms.neural_greedy import NeuralGreedy
+from neurobo.data import Data
+from neurobo.maximise import Score
+
+
+@options
+class Auto:
+    """Neural Greedy with settings that follow from the number of columns."""
+
+    def _choice(self, data: Data) -> NeuralGreedy:
+        return NeuralGreedy(trust_region=0.4 if data.x.shape[1] > 6 else None)
+
+    def score(self, key: Array, data: Data) -> Score:
+        return self._choice(data).score(key, data)
+
+    def radius(self, data: Data, number: int) -> float | None:
+        return self._choice(data).radius(data, number)
+
+
+register("auto", Auto, "Picks for you: at present Neural Greedy, local at times above 6 columns.")

@@ -1,0 +1,203 @@
+"""One call: minimise a Python function, with an Optuna study as the record."""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import optuna
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
+from optuna.storages import BaseStorage
+from optuna.study import Study
+from optuna.trial import FrozenTrial, Trial, TrialState
+
+from neurobo.algorithms import Algorithm, resolve
+from neurobo.errors import (
+    EvaluationFailed,
+    InvalidInput,
+    NeuroboWarning,
+    check_count,
+    check_number,
+)
+from neurobo.progress import Progress, Silent, Terminal
+from neurobo.sampler import NeuroSampler, trials_of_study
+from neurobo.space import Params, Space, SpaceLike
+from neurobo.start import start_size
+from neurobo.suggest import is_exhausted
+
+Callback = Callable[[Study, FrozenTrial], None]
+FAILURE = "failure"
+"""The user attribute in which a failed trial keeps its reason."""
+
+
+def minimize(
+    objective: Callable[[Any], float],
+    space: SpaceLike,
+    n_trials: int,
+    *,
+    algorithm: str | Algorithm = "auto",
+    seed: int | None = None,
+    n_startup_trials: int | str | None = None,
+    start: str = "sobol",
+    storage: str | BaseStorage | None = None,
+    study_name: str | None = None,
+    timeout: float | None = None,
+    progress: bool = True,
+    callbacks: Sequence[Callback] = (),
+) -> Study:
+    """Minimise `objective` over `space` and return the Optuna study.
+
+    The objective gets a dict of parameters, or a 1-D array when `space` is a list of (low, high).
+    An evaluation that raises, or returns anything but a finite number, is recorded as failed with
+    its reason and the run goes on.
+
+    `n_trials` is the number of trials the study shall have in the end: the same call with the same
+    `storage` and `study_name` after a stop goes on where it was. `timeout` is in seconds and is
+    looked at between evaluations. Ctrl-C ends the run cleanly and returns what there is. A callback
+    gets (study, trial) after each trial and may call `study.stop()`.
+    """
+    checked = Space.of(space)
+    resolve(algorithm)
+    if not callable(objective):
+        raise InvalidInput(f"objective must be callable, got {type(objective).__name__}")
+    check_count("n_trials", n_trials)
+    if timeout is not None:
+        check_number("timeout", timeout, above=0)
+    if storage is not None and study_name is None:
+        raise InvalidInput("a study in a storage must have a name, got study_name=None")
+    sampler = NeuroSampler(
+        algorithm,
+        seed=seed,
+        n_startup_trials=start_size(checked, n_startup_trials, n_trials),
+        search_space=checked.distributions,
+        start=start,
+    )
+    study = optuna.create_study(
+        sampler=sampler, storage=storage, study_name=study_name, load_if_exists=True
+    )
+    display: Progress = Terminal(n_trials) if progress else Silent()
+    with _stoppable(study), display:
+        _run(objective, checked, study, n_trials, timeout, callbacks, display)
+    _warn_of_failures(study)
+    return study
+
+
+def _run(
+    objective: Callable[[Any], float],
+    space: Space,
+    study: Study,
+    n_trials: int,
+    timeout: float | None,
+    callbacks: Sequence[Callback],
+    display: Progress,
+) -> None:
+    end = math.inf if timeout is None else time.monotonic() + timeout
+    seconds: list[float] = []
+    finished = _count_finished(study)
+    display.update(study, finished, seconds)
+    while finished < n_trials and time.monotonic() < end and not study._stop_flag:
+        if is_exhausted(space, trials_of_study(study, space)):
+            warnings.warn(
+                f"space exhausted: all {space.size:.0f} points are evaluated after {finished} of "
+                f"{n_trials} trials",
+                NeuroboWarning,
+                stacklevel=4,
+            )
+            return
+        trial = study.ask()
+        try:
+            began = time.perf_counter()
+            params = {name: ask(trial, name, d) for name, d in space.distributions.items()}
+            seconds.append(time.perf_counter() - began)
+            told = _evaluate(objective, space, study, trial, params)
+        except KeyboardInterrupt:
+            _fail(study, trial, "interrupted")
+            warnings.warn(
+                f"interrupted after {finished} of {n_trials} trials", NeuroboWarning, stacklevel=4
+            )
+            return
+        except BaseException:
+            _fail(study, trial, "neurobo could not make a suggestion")
+            raise
+        finished += 1
+        display.update(study, finished, seconds)
+        for callback in callbacks:
+            callback(study, told)
+
+
+def _count_finished(study: Study) -> int:
+    states = (TrialState.COMPLETE, TrialState.FAIL, TrialState.PRUNED)
+    trials = study.get_trials(deepcopy=False, states=states)
+    return sum(t.user_attrs.get(FAILURE) != "interrupted" for t in trials)
+
+
+def ask(trial: Trial, name: str, distribution: BaseDistribution) -> Any:
+    """Optuna's suggest_* for a distribution."""
+    if isinstance(distribution, CategoricalDistribution):
+        return trial.suggest_categorical(name, distribution.choices)
+    d: Any = distribution
+    suggest = (
+        trial.suggest_float if isinstance(distribution, FloatDistribution) else trial.suggest_int
+    )
+    return suggest(name, d.low, d.high, step=d.step, log=d.log)
+
+
+def _evaluate(
+    objective: Callable[[Any], float], space: Space, study: Study, trial: Trial, params: Params
+) -> FrozenTrial:
+    try:
+        value = _finite(objective(space.point(params)))
+    except Exception as error:  # the user's code may raise anything
+        reason = str(error) if isinstance(error, EvaluationFailed) else repr(error)
+        return _fail(study, trial, reason)
+    return study.tell(trial, value)
+
+
+def _fail(study: Study, trial: Trial, reason: str) -> FrozenTrial:
+    trial.set_user_attr(FAILURE, reason)
+    return study.tell(trial, state=TrialState.FAIL)
+
+
+def _finite(value: Any) -> float:
+    """The objective's value as a float, or why it is none."""
+    rule = "the objective must return a finite number"
+    if isinstance(value, str | bytes) or np.size(value) != 1:
+        raise EvaluationFailed(f"{rule}, got {value!r}")
+    try:
+        number = float(np.asarray(value).item())
+    except (TypeError, ValueError):
+        raise EvaluationFailed(f"{rule}, got {value!r}") from None
+    if not math.isfinite(number):
+        raise EvaluationFailed(f"{rule}, got {number}")
+    return number
+
+
+@contextmanager
+def _stoppable(study: Study) -> Iterator[None]:
+    """Let callbacks call `study.stop()`, which Optuna allows only inside its own loop."""
+    study._stop_flag = False
+    study._thread_local.in_optimize_loop = True
+    try:
+        yield
+    finally:
+        study._thread_local.in_optimize_loop = False
+
+
+def _warn_of_failures(study: Study) -> None:
+    failed = [
+        t
+        for t in study.get_trials(deepcopy=False, states=(TrialState.FAIL,))
+        if t.user_attrs.get(FAILURE) not in (None, "interrupted")
+    ]
+    if failed:
+        warnings.warn(
+            f"{len(failed)} of {_count_finished(study)} evaluations failed; the last one: "
+            f"{failed[-1].user_attrs[FAILURE]}",
+            NeuroboWarning,
+            stacklevel=3,
+        )

@@ -1,0 +1,152 @@
+"""An Optuna sampler: the suggestion pass with an Optuna study as its history."""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from optuna.distributions import BaseDistribution
+from optuna.samplers import BaseSampler
+from optuna.search_space import IntersectionSearchSpace
+from optuna.study import Study, StudyDirection
+from optuna.trial import FrozenTrial, TrialState
+
+from neurobo.algorithms import Algorithm, resolve
+from neurobo.data import Trials
+from neurobo.errors import NeuroboWarning
+from neurobo.space import Params, Space, SpaceLike
+from neurobo.start import check_design, start_size
+from neurobo.suggest import Plan, check_seed, is_exhausted, next_point
+
+# A RUNNING trial shows other workers only what its objective has asked for so far. The whole
+# suggestion is stored with it, in pieces that fit Optuna's limit on attribute length.
+_SUGGESTED = "neurobo:suggested"
+_PIECE = 2045
+
+
+class NeuroSampler(BaseSampler):
+    """Use neurobo in any single-objective Optuna study.
+
+    A suggestion depends only on the study's trials, the seed and the trial number, so that it is
+    the same in any process. Give `search_space` to let the very first trials follow the start
+    design too; without it Optuna learns the space from the first completed trial.
+    """
+
+    def __init__(
+        self,
+        algorithm: str | Algorithm = "auto",
+        *,
+        seed: int | None = None,
+        n_startup_trials: int | None = None,
+        search_space: SpaceLike | None = None,
+        start: str = "sobol",
+    ) -> None:
+        self._algorithm = resolve(algorithm)
+        self._seed = check_seed(seed)
+        self._space = None if search_space is None else Space.of(search_space)
+        self._n_startup_trials = n_startup_trials
+        start_size(Space({}), n_startup_trials)  # refuses a bad value now
+        check_design(start)
+        self._start = start
+        self._intersection = IntersectionSearchSpace()
+        self._warned: set[str] = set()
+
+    def infer_relative_search_space(
+        self, study: Study, trial: FrozenTrial
+    ) -> dict[str, BaseDistribution]:
+        if self._space is not None:
+            found: Mapping[str, BaseDistribution] = self._space.distributions
+        else:
+            found = self._intersection.calculate(study)
+        return {name: d for name, d in found.items() if not d.single()}
+
+    def sample_relative(
+        self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
+    ) -> Params:
+        self._raise_error_if_multi_objective(study)
+        if not search_space:
+            return {}
+        space = Space(search_space)
+        trials = trials_of_study(study, space, without=trial.number)
+        plan = Plan(
+            self._algorithm, self._seed, start_size(space, self._n_startup_trials), self._start
+        )
+        if is_exhausted(space, trials):
+            self._warn_once(
+                "exhausted",
+                f"all {space.size:.0f} points of the search space are evaluated or pending; "
+                "suggesting points again",
+            )
+            trials = trials.repeatable()
+        params = next_point(space, trials, plan, trial.number)
+        _store(study, trial, params)
+        return params
+
+    def sample_independent(
+        self,
+        study: Study,
+        trial: FrozenTrial,
+        param_name: str,
+        param_distribution: BaseDistribution,
+    ) -> Any:
+        """A random value, for a parameter that the common search space does not hold."""
+        self._raise_error_if_multi_objective(study)
+        if study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)):
+            self._warn_once(
+                param_name,
+                f"parameter {param_name!r} is sampled at random, because it is not in every "
+                "completed trial with the same distribution; give NeuroSampler a search_space, "
+                "or keep the parameter and its range the same in every trial",
+            )
+        space = Space({param_name: param_distribution})
+        rng = np.random.default_rng([self._seed, trial.number, zlib.crc32(param_name.encode())])
+        return space.decode(space.from_unit(rng.random((1, space.n_parameters)))[0])[param_name]
+
+    def _warn_once(self, about: str, message: str) -> None:
+        if about not in self._warned:
+            self._warned.add(about)
+            warnings.warn(message, NeuroboWarning, stacklevel=2)
+
+
+def trials_of_study(study: Study, space: Space, *, without: int | None = None) -> Trials:
+    """A study's trials as history: its values turned so that lower is better, its failures kept
+    as failures, its running trials as pending points. Points outside the space are left out."""
+    sign = -1.0 if study.direction == StudyDirection.MAXIMIZE else 1.0
+    params, values, pending = [], [], []
+    for t in study.get_trials(deepcopy=False):
+        if t.number == without or t.state == TrialState.WAITING:
+            continue
+        point = {**_stored(t), **t.params} if t.state == TrialState.RUNNING else t.params
+        if not space.contains(point):
+            continue
+        if t.state == TrialState.RUNNING:
+            pending.append(point)
+        else:
+            complete = t.state == TrialState.COMPLETE and t.value is not None
+            params.append(point)
+            values.append(sign * t.value if complete else math.nan)  # type: ignore[operator]
+    return Trials(params, values, pending)
+
+
+def _store(study: Study, trial: FrozenTrial, params: Params) -> None:
+    text = json.dumps(params)
+    for i, at in enumerate(range(0, len(text), _PIECE)):
+        study._storage.set_trial_system_attr(
+            trial._trial_id, f"{_SUGGESTED}:{i}", text[at : at + _PIECE]
+        )
+
+
+def _stored(trial: FrozenTrial) -> Params:
+    pieces = []
+    while (piece := trial.system_attrs.get(f"{_SUGGESTED}:{len(pieces)}")) is not None:
+        pieces.append(piece)
+    try:
+        found = json.loads("".join(pieces)) if pieces else {}
+    except ValueError:
+        return {}  # not written to its end
+    return found if isinstance(found, dict) else {}
