@@ -1,4 +1,7 @@
-"""Shapes and types of every neurobo signature are checked while the tests run."""
+"""Shapes and types in the signatures of the numeric core are checked while the tests run.
+
+The shells are left out: what they refuse, they refuse with their own errors, which the tests check.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,8 @@ from collections.abc import Iterator
 from jaxtyping import install_import_hook
 
 # Before anything imports neurobo.
-install_import_hook("neurobo", "beartype.beartype")
+CORE = ("data", "networks", "rows", "solve", "ntk", "posterior", "maximise")
+install_import_hook([f"neurobo.{name}" for name in CORE], "typecheck.check")
 
 import jax  # noqa: E402
 import optuna  # noqa: E402

@@ -130,4 +130,3 @@ class Data:
             mask=np.pad(np.ones(n), (0, extra)),
             taken=x if taken is None else taken,
         )
-

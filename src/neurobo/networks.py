@@ -90,9 +90,7 @@ class MLP:
         """θ with the output layer set to zero (Greedy, Algorithm 3, line 3)."""
         return (*theta[:-1], jax.tree.map(jnp.zeros_like, theta[-1]))
 
-    def features(
-        self, theta: Theta, gamma: Gamma, x: Float[Array, "n d"]
-    ) -> list[LayerFeatures]:
+    def features(self, theta: Theta, gamma: Gamma, x: Float[Array, "n d"]) -> list[LayerFeatures]:
         """∇f(x; θ) layer by layer, without ever forming the n × p Jacobian."""
         act = ACTIVATIONS[self.activation]
         inputs, slopes = [x], []
@@ -109,9 +107,7 @@ class MLP:
         return found
 
     @staticmethod
-    def kernel(
-        gamma: Gamma, a: list[LayerFeatures], b: list[LayerFeatures]
-    ) -> Float[Array, "n m"]:
+    def kernel(gamma: Gamma, a: list[LayerFeatures], b: list[LayerFeatures]) -> Float[Array, "n m"]:
         """⟨∇f(x), ∇f(x')⟩ = Σ_layers (δ δ'ᵀ) ∘ (σ_w²/fan_in · h h'ᵀ + σ_b²)."""
         return sum(
             (p.delta @ q.delta.T)

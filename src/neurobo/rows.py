@@ -56,12 +56,12 @@ class GeneralRows:
         return jax.vmap(self.function, in_axes=(None, 0))(theta, self.points)
 
     def gram(self, theta: Theta) -> Float[Array, "n n"]:
-        return gram_by_rows(lambda point: jax.grad(self.function)(theta, point), self.points, self.chunk)
+        return gram_by_rows(
+            lambda point: jax.grad(self.function)(theta, point), self.points, self.chunk
+        )
 
 
-def gram_by_rows(
-    gradient: Callable[[Any], Theta], points: Any, chunk: int
-) -> Float[Array, "n n"]:
+def gram_by_rows(gradient: Callable[[Any], Theta], points: Any, chunk: int) -> Float[Array, "n n"]:
     """J Jᵀ from one gradient a row, computed `chunk` rows at a time."""
     jacobian = jax.lax.map(lambda p: ravel_pytree(gradient(p))[0], points, batch_size=chunk)
     return jnp.asarray(jacobian @ jacobian.T)

@@ -156,7 +156,7 @@ def gauss_newton(problem: Problem, *, max_steps: int = 20, tolerance: float = 1e
         state, before = _step(problem, state)
         steps += 1
         objective = float(state.objective)
-        converged = float(before) - objective <= max(tolerance * objective, floor)
+        converged = bool(float(before) - objective <= max(tolerance * objective, floor))
     return Fit(state.theta, objective, float(state.residual), steps, converged)
 
 

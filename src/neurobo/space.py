@@ -25,7 +25,7 @@ from neurobo.errors import InvalidInput
 
 Params = dict[str, Any]
 SpaceLike = Mapping[str, Any] | Sequence[tuple[float, float]]
-Matrix = Float[np.ndarray, "n columns"]
+Matrix = Float[np.ndarray, "_ columns"]
 
 # Two points closer than this in a continuous column are the same point.
 SAME_POINT = 1e-6
@@ -69,7 +69,9 @@ class Numeric:
             v = np.exp(v)
         if self.step is not None:
             v = d.low + np.round((v - d.low) / self.step) * self.step
-        return np.asarray(np.clip(v, d.low, d.high))
+        # exp(log(low)) is not quite low: the ends are exact by decree.
+        v = np.where(unit <= 0, d.low, np.where(unit >= 1, d.high, v))
+        return np.clip(v, d.low, d.high)
 
     def decode(self, row: Float[np.ndarray, " width"]) -> float | int:
         value = float(self._values(np.asarray(row))[0])

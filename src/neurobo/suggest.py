@@ -1,6 +1,6 @@
 """The one pass from trials to a suggestion; everything else is a shell around it.
 
-    trials - space -> Data - algorithm -> score(x) - minimise -> x - space -> suggestion
+trials - space -> Data - algorithm -> score(x) - minimise -> x - space -> suggestion
 """
 
 from __future__ import annotations
@@ -109,9 +109,7 @@ def _trials(space: Space, history: Any, pending: Sequence[Any]) -> Trials:
         from neurobo.sampler import trials_of_study  # Optuna's side of the house
 
         found = trials_of_study(history, space)
-        return Trials(
-            found.params, found.values, [*found.pending, *map(space.params, pending)]
-        )
+        return Trials(found.params, found.values, [*found.pending, *map(space.params, pending)])
     params, values = [], []
     for i, entry in enumerate(history):
         if not isinstance(entry, tuple | list) or len(entry) != 2:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+import numpy as np
 from jax import Array
 
 from neurobo.algorithms.base import options, register
@@ -44,15 +45,11 @@ class NeuralGreedy:
         check_number("scale", self.scale, above=0)
         check_number("noise", self.noise, least=0)
         if self.surrogate not in ("simple", "posterior"):
-            raise InvalidInput(
-                f"surrogate must be 'simple' or 'posterior', got {self.surrogate!r}"
-            )
+            raise InvalidInput(f"surrogate must be 'simple' or 'posterior', got {self.surrogate!r}")
         if self.solver not in SOLVERS:
             raise InvalidInput(f"solver must be one of {sorted(SOLVERS)}, got {self.solver!r}")
         if self.trust_region is not None and not 0 < self.trust_region <= 2:
-            raise InvalidInput(
-                f"trust_region must be None or in (0, 2], got {self.trust_region!r}"
-            )
+            raise InvalidInput(f"trust_region must be None or in (0, 2], got {self.trust_region!r}")
 
     def score(self, key: Array, data: Data) -> Score:
         # With few observations for each column only a smoother network generalises.
@@ -63,7 +60,7 @@ class NeuralGreedy:
             network=MLP(self.width, self.depth, self.activation),
             gamma=(gamma, gamma),
             noise=self.noise,
-            scale=self.scale,
+            scale=self.scale * _restlessness(data),
             corrected=self.surrogate == "posterior",
             solver=self.solver,
         )
@@ -71,6 +68,21 @@ class NeuralGreedy:
 
     def radius(self, data: Data, number: int) -> float | None:
         return self.trust_region if number % 2 else None
+
+
+import os
+
+
+def _restlessness(data: Data) -> float:
+    R = float(os.environ.get("R", "0.02"))
+    K = int(os.environ.get("K", "3"))
+    G = float(os.environ.get("G", "0.5"))
+    if data.n % 2 or data.n < 2:
+        return 1.0
+    x = data.x[: data.n]
+    gap = np.sqrt(np.mean((x - x[data.order[0]]) ** 2, axis=1))
+    crowd = int(np.sum(gap < R)) - 1
+    return float(2 ** (G * min(max(crowd - K, 0), 10)))
 
 
 register("neural-greedy", NeuralGreedy, "Train a fresh network, go to its minimum (SimpleSMB).")

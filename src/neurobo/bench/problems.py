@@ -96,13 +96,16 @@ _ST_LOW = -39.16616570377142
 PROBLEMS = {
     p.name: p
     for p in (
-        Problem(
-            "branin-2", _branin, [(-5, 10), (0, 15)], 0.39788735772973816, (np.pi, 2.275), 50
-        ),
+        Problem("branin-2", _branin, [(-5, 10), (0, 15)], 0.39788735772973816, (np.pi, 2.275), 50),
         Problem("schwefel-3", _schwefel, [(-500, 500)] * 3, 0.0, (420.968746,) * 3, 100),
         Problem("hartmann-6", _hartmann6, [(0, 1)] * 6, -3.322368011415515, _HARTMANN_BEST, 200),
         Problem(
-            "styblinski-tang-10", _styblinski_tang, [(-5, 5)] * 10, 10 * _ST_LOW, (_ST_BEST,) * 10, 200
+            "styblinski-tang-10",
+            _styblinski_tang,
+            [(-5, 5)] * 10,
+            10 * _ST_LOW,
+            (_ST_BEST,) * 10,
+            200,
         ),
         Problem("levy-15", _levy, [(-10, 10)] * 15, 0.0, (1.0,) * 15, 200),
         Problem("ackley-20", _ackley, [(-32.768, 32.768)] * 20, 0.0, (0.0,) * 20, 200),

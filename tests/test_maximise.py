@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jax.test_util import check_grads
+from test_space import spaces
+
+import neurobo
+from neurobo.data import Data
+from neurobo.errors import SpaceExhausted
+from neurobo.maximise import any_free, evaluate, minimise
+from neurobo.networks import MLP
+from neurobo.posterior import draw
+from neurobo.space import SAME_POINT, Space
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Bowl:
+    """Many shallow dents around one deepest point."""
+
+    centre: jax.Array
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        away = x - self.centre
+        return jnp.sum(away**2 - 0.02 * jnp.cos(12 * away), axis=1)
+
+
+def _data(space: Space, points: list[dict[str, object]] | None = None) -> Data:
+    x = space.encode(points or [])
+    return Data.pad(x, np.arange(len(x), dtype=float))
+
+
+@pytest.mark.parametrize("dim", [1, 2, 10, 20])
+def test_finds_the_lowest_point_of_a_box(x64: None, dim: int) -> None:
+    space = Space.of([(0, 1)] * dim)
+    centre = np.random.default_rng(dim).uniform(-0.9, 0.9, dim)
+    found = minimise(Bowl(jnp.asarray(centre)), space, _data(space), np.random.default_rng(0))
+    np.testing.assert_allclose(found, centre, atol=1e-3)
+
+
+def test_finds_a_corner(x64: None) -> None:
+    space = Space.of([(0, 1)] * 5)
+    corner = np.array([2.0, -2, 2, 2, -2])
+    found = minimise(Bowl(jnp.asarray(corner)), space, _data(space), np.random.default_rng(0))
+    np.testing.assert_allclose(found, np.sign(corner))
+
+
+def test_a_mixed_space_is_searched_to_its_optimum(x64: None) -> None:
+    space = Space.of(
+        {
+            "x": (0.0, 1.0),
+            "n": neurobo.Int(1, 1000),
+            "k": neurobo.Int(1, 500, log=True),
+            "s": neurobo.Float(0.0, 10.0, step=0.5),
+            "c": neurobo.Categorical(list("abcdefgh")),
+            "b": neurobo.Categorical([True, False]),
+        }
+    )
+    best = {"x": 0.25, "n": 321, "k": 17, "s": 6.5, "c": "f", "b": False}
+    centre = space.encode([best])[0]
+    found = space.decode(
+        minimise(Bowl(jnp.asarray(centre)), space, _data(space), np.random.default_rng(0))
+    )
+    assert found["x"] == pytest.approx(0.25, abs=1e-3)
+    assert {k: found[k] for k in "kscb"} == {k: best[k] for k in "kscb"}
+    assert abs(found["n"] - 321) <= 1
+
+
+def test_a_small_finite_space_is_searched_exactly_and_then_exhausted(x64: None) -> None:
+    space = Space.of({"n": neurobo.Int(0, 4), "c": neurobo.Categorical("ab")})
+    score = Bowl(jnp.asarray(space.encode([{"n": 2, "c": "b"}])[0]))
+    points: list[dict[str, object]] = []
+    for _ in range(10):
+        x = minimise(score, space, _data(space, points), np.random.default_rng(0))
+        points.append(space.decode(x))
+    assert points[0] == {"n": 2, "c": "b"}
+    assert len({tuple(p.values()) for p in points}) == 10
+    with pytest.raises(SpaceExhausted, match="all 10 are evaluated"):
+        minimise(score, space, _data(space, points), np.random.default_rng(0))
+
+
+def test_any_free_point_of_a_large_finite_space_is_found() -> None:
+    space = Space.of({"n": neurobo.Int(0, 9999)})
+    taken = np.delete(space.by_index(np.arange(10_000)), 4321, axis=0)
+    assert space.decode(any_free(space, taken, np.random.default_rng(0))) == {"n": 4321}
+
+
+def test_a_taken_point_is_replaced_by_the_next_best(x64: None) -> None:
+    space = Space.of([(0, 1)] * 2)
+    score = Bowl(jnp.asarray([2.0, 2.0]))  # lowest in a corner, which is taken
+    data = _data(space, [{"x0": 1.0, "x1": 1.0}])
+    found = minimise(score, space, data, np.random.default_rng(0))
+    gap = np.abs(found - [1, 1]).max()
+    assert SAME_POINT <= gap < 0.2
+
+
+def test_a_trust_region_holds(x64: None) -> None:
+    space = Space.of({"x": (0.0, 1.0), "n": neurobo.Int(0, 100), "c": neurobo.Categorical("abc")})
+    data = _data(space, [{"x": 0.5, "n": 50, "c": "a"}, {"x": 0.1, "n": 0, "c": "b"}])
+    far = space.encode([{"x": 1.0, "n": 100, "c": "c"}])[0]
+    found = space.decode(
+        minimise(Bowl(jnp.asarray(far)), space, data, np.random.default_rng(0), radius=0.2)
+    )
+    assert found["x"] == pytest.approx(0.6)
+    assert found["n"] == 60
+    assert found["c"] == "c"
+
+
+@settings(max_examples=60, deadline=None)
+@given(spaces, st.integers(0, 99))
+def test_every_space_gives_valid_new_points(space: Space, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    points: list[dict[str, object]] = []
+    with jax.enable_x64(True):
+        score = Bowl(jnp.asarray(rng.uniform(-1, 1, space.dim)))
+        for _ in range(3):
+            try:
+                x = minimise(score, space, _data(space, points), rng)
+            except SpaceExhausted:
+                assert len(points) >= space.size
+                break
+            params = space.decode(x)
+            assert space.contains(params)
+            assert all(np.abs(space.encode([p])[0] - x).max(initial=0) > 1e-9 for p in points)
+            points.append(params)
+
+
+def test_scores_that_are_not_finite_are_never_chosen(x64: None) -> None:
+    @jax.tree_util.register_dataclass
+    @dataclass(frozen=True)
+    class Cliff:
+        def __call__(self, x: jax.Array) -> jax.Array:
+            return jnp.where(x[:, 0] > 0, jnp.nan, x[:, 0] ** 2)
+
+    space = Space.of([(0, 1)])
+    found = minimise(Cliff(), space, _data(space), np.random.default_rng(0))
+    assert found[0] <= 0
+    assert np.all(evaluate(Cliff(), np.ones((3, 1))) == np.inf)
+
+
+@pytest.mark.parametrize("corrected", [False, True])
+def test_gradients_of_a_drawn_function(x64: None, corrected: bool) -> None:
+    rng = np.random.default_rng(0)
+    data = Data.pad(rng.uniform(-1, 1, (5, 3)), rng.normal(size=5))
+    drawn, _ = draw(
+        jax.random.key(0), data, network=MLP(width=32), gamma=(2.0, 2.0), corrected=corrected
+    )
+    check_grads(
+        lambda x: drawn(jnp.asarray(x)[None])[0], (jnp.array([0.1, -0.4, 0.7]),), order=1, rtol=1e-5
+    )

@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import neurobo
+from neurobo.errors import InvalidInput
+from neurobo.space import Space
+from neurobo.start import DESIGNS, default_size, paper_size, start_point, start_size
+
+SPACE = Space.of([(0, 1)] * 3)
+
+
+@pytest.mark.parametrize(
+    ("dim", "budget", "expected"),
+    [
+        (2, 50, 3),
+        (3, 100, 7),
+        (6, 200, 15),
+        (20, 200, 15),
+        (2, 1000, 25),
+        (100, 1000, 75),
+        (1, 5, 1),
+    ],
+)
+def test_the_paper_s_size(dim: int, budget: int, expected: int) -> None:
+    assert paper_size(dim, budget) == expected
+
+
+def test_our_size_grows_with_the_parameters() -> None:
+    sizes = [default_size(Space.of([(0, 1)] * d)) for d in (1, 3, 10, 18, 100)]
+    assert sizes == [5, 5, 12, 20, 20]
+    assert start_size(SPACE, None) == 5
+    assert start_size(SPACE, 0) == 0
+    assert start_size(SPACE, "paper", 200) == 15
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_designs_are_deterministic_distinct_and_follow_the_number(design: str) -> None:
+    def points(seed: int) -> np.ndarray:
+        return np.array(
+            [
+                start_point(SPACE, np.zeros((0, 3)), design=design, size=16, seed=seed, number=i)
+                for i in range(16)
+            ]
+        )
+
+    x = points(5)
+    np.testing.assert_array_equal(x, points(5))
+    assert np.abs(x - points(6)).max() > 0.1
+    assert len(np.unique(x, axis=0)) == 16
+    if design != "random":  # one point in each sixteenth of every axis
+        for column in x.T:
+            assert sorted(((column + 1) * 8).astype(int)) == list(range(16))
+
+
+def test_a_taken_start_point_is_passed_over() -> None:
+    space = Space.of({"n": neurobo.Int(0, 3)})
+    taken = np.zeros((0, 1))
+    for number in range(4):
+        x = start_point(space, taken, design="sobol", size=4, seed=0, number=number)
+        taken = np.concatenate([taken, x[None]])
+    assert sorted(space.decode(x)["n"] for x in taken) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("given", [-1, 1.5, "all", True])
+def test_bad_sizes_are_refused(given: object) -> None:
+    with pytest.raises(InvalidInput, match="n_startup_trials"):
+        start_size(SPACE, given)  # type: ignore[arg-type]
+
+
+def test_the_paper_s_rule_needs_a_budget() -> None:
+    with pytest.raises(InvalidInput, match="needs the budget"):
+        start_size(SPACE, "paper")

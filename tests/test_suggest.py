@@ -1,0 +1,247 @@
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+from typing import Any
+
+import jax
+import numpy as np
+import optuna
+import pytest
+
+import neurobo
+from neurobo.errors import InvalidInput, SpaceExhausted
+from neurobo.space import Space
+
+FLOATS = {"x": (-5.0, 10.0), "y": (0.0, 15.0)}
+MIXED = {
+    "x": (-5.0, 10.0),
+    "lr": neurobo.Float(1e-5, 1e-1, log=True),
+    "s": neurobo.Float(0.0, 1.0, step=0.25),
+    "n": neurobo.Int(1, 8),
+    "k": neurobo.Int(1, 256, log=True),
+    "act": neurobo.Categorical(["relu", "tanh", None]),
+}
+CATEGORIES = {f"c{i}": neurobo.Categorical(["a", "b", "c"]) for i in range(8)}
+SPACES = {"floats": FLOATS, "mixed": MIXED, "categories": CATEGORIES}
+FAST = neurobo.NeuralGreedy(width=64)
+
+
+def _objective(params: dict[str, Any]) -> float:
+    """Something that depends on every parameter."""
+    return float(
+        sum(
+            math.sin(i + (v if isinstance(v, float | int) else len(str(v))))
+            for i, v in enumerate(params.values())
+        )
+    )
+
+
+def _history(space: Any, n: int, seed: int = 0) -> list[tuple[dict[str, Any], float | None]]:
+    points = neurobo.suggest(space, n=n, seed=seed, n_startup_trials=n)
+    return [(p, _objective(p)) for p in points]
+
+
+@pytest.mark.parametrize("space", SPACES.values(), ids=SPACES.keys())
+@pytest.mark.parametrize("algorithm", neurobo.algorithms())
+def test_every_algorithm_in_every_space(algorithm: str, space: Any) -> None:
+    """The contract of an algorithm: valid, new, different points, the same for the same seed."""
+    history = _history(space, 9)
+    history[2] = (history[2][0], None)
+    history[3] = (history[3][0], math.nan)
+    pending = [p for p, _ in _history(space, 12)[9:]]
+    points = neurobo.suggest(
+        space, history, n=3, algorithm=algorithm, seed=1, pending=pending, n_startup_trials=0
+    )
+    known = [json.dumps(p) for p, _ in history] + [json.dumps(p) for p in pending]
+    assert len({json.dumps(p) for p in points} | set(known)) == len(known) + 3
+    assert all(Space.of(space).contains(p) for p in points)
+    again = neurobo.suggest(
+        space, history, n=3, algorithm=algorithm, seed=1, pending=pending, n_startup_trials=0
+    )
+    other = neurobo.suggest(
+        space, history, n=3, algorithm=algorithm, seed=2, pending=pending, n_startup_trials=0
+    )
+    assert points == again
+    assert points != other
+
+
+@pytest.mark.parametrize("algorithm", neurobo.algorithms())
+def test_with_nothing_known_there_is_still_a_suggestion(algorithm: str) -> None:
+    (point,) = neurobo.suggest(FLOATS, algorithm=algorithm, seed=0, n_startup_trials=0)
+    assert -5 <= point["x"] <= 10
+
+
+def test_the_start_design_comes_first_and_then_the_model() -> None:
+    design = neurobo.suggest(FLOATS, n=5, seed=3)
+    one_by_one: list[tuple[dict[str, Any], float | None]] = []
+    for _ in range(5):
+        (point,) = neurobo.suggest(FLOATS, one_by_one, seed=3)
+        one_by_one.append((point, _objective(point)))
+    assert [p for p, _ in one_by_one] == design
+    with_value = neurobo.suggest(FLOATS, one_by_one, seed=3, algorithm=FAST)
+    flipped = [(p, -v) for p, v in one_by_one if v is not None]
+    assert with_value != neurobo.suggest(FLOATS, flipped, seed=3, algorithm=FAST)
+
+
+def test_while_everything_fails_the_design_goes_on() -> None:
+    failed = [(p, None) for p, _ in _history(FLOATS, 30)]
+    (point,) = neurobo.suggest(FLOATS, failed, seed=0, algorithm=FAST)
+    assert point not in [p for p, _ in failed]
+
+
+def test_units_of_the_objective_do_not_matter() -> None:
+    history = _history(FLOATS, 12)
+    base = neurobo.suggest(FLOATS, history, seed=0, algorithm=FAST)
+    for a, b in [(3.7, -11.0), (1e-9, 0.0), (1e9, 5.0), (1e300, 0.0), (1e-300, 0.0)]:
+        scaled = [(p, a * v + b) for p, v in history if v is not None]
+        found = neurobo.suggest(FLOATS, scaled, seed=0, algorithm=FAST)
+        assert found[0] == pytest.approx(base[0], rel=1e-6)
+
+
+@pytest.mark.parametrize("algorithm", neurobo.algorithms())
+@pytest.mark.parametrize(
+    "values",
+    [[2.0] * 40, [1e300, -1e300] * 20, [1e-300, 2e-300] * 20, [0.0] * 39 + [1e10]],
+    ids=["constant", "huge", "tiny", "outlier"],
+)
+def test_odd_values_give_distinct_finite_points(algorithm: str, values: list[float]) -> None:
+    points = neurobo.suggest(FLOATS, n=40, seed=0, n_startup_trials=40)
+    history = list(zip(points, values, strict=True))
+    found = neurobo.suggest(FLOATS, history, n=4, algorithm=algorithm, seed=0)
+    assert all(math.isfinite(v) for p in found for v in p.values())
+    assert len({json.dumps(p) for p in [*points, *found]}) == 44
+
+
+@pytest.mark.parametrize("algorithm", neurobo.algorithms())
+def test_a_thousand_copies_of_one_point(algorithm: str) -> None:
+    history = [({"x": 1.0, "y": 2.0}, float(i % 3)) for i in range(1000)]
+    found = neurobo.suggest(FLOATS, history, n=3, algorithm=algorithm, seed=0)
+    assert len({json.dumps(p) for p in found}) == 3
+    assert {"x": 1.0, "y": 2.0} not in found
+
+
+def test_a_range_of_24_decades() -> None:
+    space = {"x": neurobo.Float(1e-12, 1e12, log=True)}
+    history = [({"x": 10.0**k}, abs(k - 3.0)) for k in range(-12, 13, 2)]
+    found = neurobo.suggest(space, history, n=5, algorithm=FAST, seed=0)
+    assert all(1e-12 <= p["x"] <= 1e12 for p in found)
+    assert len({p["x"] for p in found}) == 5
+
+
+def test_single_values_and_exhaustion() -> None:
+    space = {"n": neurobo.Int(3, 3), "c": neurobo.Categorical(["only"]), "k": neurobo.Int(1, 2)}
+    history: list[tuple[Any, float | None]] = []
+    for _ in range(2):
+        (point,) = neurobo.suggest(space, history, seed=0)
+        assert point["n"] == 3
+        assert point["c"] == "only"
+        history.append((point, float(point["k"])))
+    with pytest.raises(SpaceExhausted, match="all 2 are evaluated or pending"):
+        neurobo.suggest(space, history, seed=0)
+    assert neurobo.suggest({"n": neurobo.Int(3, 3)}, seed=0) == [{"n": 3}]
+
+
+def test_bounds_give_arrays() -> None:
+    found = neurobo.suggest([(-5, 10), (0, 15)], [([0.0, 1.0], 3.0)], n=2, seed=0)
+    assert all(isinstance(p, np.ndarray) and p.shape == (2,) for p in found)
+
+
+def test_an_optuna_study_is_a_history() -> None:
+    study = optuna.create_study()
+    trials = _history(FLOATS, 8)
+    for params, value in trials:
+        distributions = Space.of(FLOATS).distributions
+        study.add_trial(
+            optuna.create_trial(params=params, distributions=distributions, value=value)
+        )
+    options: dict[str, Any] = {"seed": 4, "algorithm": FAST}
+    assert neurobo.suggest(FLOATS, study, **options) == neurobo.suggest(FLOATS, trials, **options)
+
+
+PROGRAM = """
+import json, neurobo
+history = [({"x": float(i % 4), "n": i, "c": "ab"[i % 2]}, float((i * 7) % 5)) for i in range(9)]
+space = {"x": (-5.0, 10.0), "n": neurobo.Int(0, 50), "c": neurobo.Categorical("abc")}
+print(json.dumps(neurobo.suggest(space, history, n=2, seed=11, algorithm="neural-greedy")))
+"""
+
+
+def test_another_process_suggests_the_same() -> None:
+    outputs = set()
+    for hash_seed in ("0", "1", "12345"):
+        done = subprocess.run(
+            [sys.executable, "-c", PROGRAM],
+            env={**os.environ, "PYTHONHASHSEED": hash_seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        outputs.add(done.stdout)
+    assert len(outputs) == 1
+
+
+BAD: list[tuple[dict[str, Any], str]] = [
+    ({"algorithm": "gradient-descent"}, "got 'gradient-descent'"),
+    ({"algorithm": 3}, "got int"),
+    ({"n": 0}, "n must be a whole number of at least 1, got 0"),
+    ({"n": 2.5}, "got 2.5"),
+    ({"seed": -1}, "seed must be a whole number from 0 to 2**63 - 1, got -1"),
+    ({"seed": "abc"}, "got 'abc'"),
+    ({"start": "grid"}, "start must be one of ['sobol', 'lhs', 'random'], got 'grid'"),
+    ({"n_startup_trials": -3}, "got -3"),
+    ({"history": [1.0]}, "must be (params, value), got 1.0 at 0"),
+    ({"history": [({"x": 1.0, "y": 1.0}, 2.0, 3.0)]}, "must be (params, value)"),
+    ({"history": [({"x": 1.0, "y": 1.0}, "two")]}, "got 'two' at 0"),
+    ({"history": [({"x": 1.0, "y": 1.0}, [2.0])]}, "got [2.0] at 0"),
+    ({"history": [({"x": 99.0, "y": 1.0}, 2.0)]}, "got 99.0"),
+    ({"history": [({"x": 1.0}, 2.0)]}, "got ['x']"),
+    ({"pending": [{"x": 1.0, "y": -1.0}]}, "got -1.0"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), BAD)
+def test_bad_input_is_refused_before_any_compilation(
+    arguments: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def heavy(*_: Any, **__: Any) -> None:
+        raise AssertionError("heavy work began")
+
+    monkeypatch.setattr(jax.random, "key", heavy)
+    with pytest.raises(InvalidInput) as error:
+        neurobo.suggest(FLOATS, **arguments)
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"wdth": 3}, "options of NeuralGreedy must be among ['surrogate', 'gamma'"),
+        ({"width": 0}, "width must be a whole number of at least 1, got 0"),
+        ({"gamma": -1.0}, "gamma must be a finite number above 0, got -1.0"),
+        ({"gamma": math.nan}, "got nan"),
+        ({"noise": -0.1}, "noise must be a finite number of at least 0, got -0.1"),
+        ({"scale": 0.0}, "got 0.0"),
+        ({"activation": "step"}, "got 'step'"),
+        ({"solver": "lbfgs"}, "solver must be one of ['adam', 'gauss-newton'], got 'lbfgs'"),
+        ({"surrogate": "gp"}, "got 'gp'"),
+        ({"trust_region": 5.0}, "trust_region must be None or in (0, 2], got 5.0"),
+    ],
+)
+def test_bad_options_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(neurobo.NeuroboError) as error:
+        neurobo.NeuralGreedy(**options)
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"solver": "adam"}, {"depth": 2, "activation": "relu"}, {"noise": 0.1, "scale": 2.0}],
+)
+def test_options_work(options: dict[str, Any]) -> None:
+    algorithm = neurobo.NeuralGreedy(width=32, **options)
+    (point,) = neurobo.suggest(FLOATS, _history(FLOATS, 6), algorithm=algorithm, seed=0)
+    assert point.keys() == FLOATS.keys()
