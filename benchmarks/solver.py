@@ -2,10 +2,10 @@
 
     make bench-solver
 
-For each network both solvers get the same data, start and objective (*), in the same process, one
-thread. "Adam 5000" is the value of (*) after the papers' 5000 steps and its time; "sooner" is that
-time divided by the time Gauss-Newton needs to pass that value. Compilation is reported apart.
-Adam runs in float64 like Gauss-Newton, and again in float32 as the papers do.
+For each network both solvers get the same data, start and objective (*), in one process with one
+thread. "sooner" is the time of Adam's 5000 steps divided by the time Gauss-Newton needs to pass the
+value of (*) they reach. Adam runs in float64 like Gauss-Newton, and in float32 as the papers do.
+Times are without compilation, which has its own columns.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import os
 os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 
 import time
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -33,63 +34,70 @@ def pose(n: int, network: MLP) -> solve.Problem:
     rng = np.random.default_rng(0)
     x = rng.uniform(-1, 1, (n, DIM))
     y = np.sin(3 * x[:, 0]) + x[:, 1] * x[:, 2] + 0.1 * rng.normal(size=n)
+    y = (y - y.mean()) / y.std()
     rows = ValueRows(network, jnp.array([GAMMA, GAMMA]), jnp.asarray(x))
     theta0 = jax.jit(network.init, static_argnums=1)(jax.random.key(1), DIM)
-    y = (y - y.mean()) / y.std()
     return solve.Problem(rows, jnp.asarray(y), jnp.ones(n), jnp.asarray(RIDGE), theta0)
 
 
-def timed(call: Any) -> tuple[Any, float]:
-    began = time.perf_counter()
-    result = jax.block_until_ready(call())
-    return result, time.perf_counter() - began
+class Timing(NamedTuple):
+    result: Any
+    seconds: float
+    compile_seconds: float
 
 
-def adam(problem: solve.Problem) -> tuple[float, float, float]:
-    _, first = timed(lambda: solve._adam(problem, 0, 1e-3))  # warms shared code
-    _, once = timed(lambda: solve._adam(problem, STEPS, 1e-3))
-    (theta, _), again = timed(lambda: solve._adam(problem, STEPS, 1e-3))
-    with jax.enable_x64(True):
-        values = problem.rows.values(theta)
-        exact = solve._objective(problem, problem.ridge, theta, values)[0]
-    return float(exact), again, once - again
-
-
-def gauss_newton(problem: solve.Problem, goal: float) -> tuple[float, int, float, float]:
-    """Seconds and steps to pass `goal`, seconds of compilation, and the value in the end."""
-    _, first = timed(lambda: solve.gauss_newton(problem, max_steps=1))
-    best, steps = np.inf, 0
-    for steps in range(1, 41):
-        fit = solve.gauss_newton(problem, max_steps=steps, tolerance=0.0)
-        if fit.objective <= goal:
-            break
-    else:
-        return np.inf, steps, first, fit.objective
+def timed(call: Callable[[], Any], repeats: int) -> Timing:
+    """The median time of calls after the first, and how much longer the first one took."""
     times = []
-    for _ in range(5):
-        _, seconds = timed(lambda: solve.gauss_newton(problem, max_steps=steps, tolerance=0.0))
-        times.append(seconds)
-    best = solve.gauss_newton(problem, max_steps=60, tolerance=1e-6).objective
-    return float(np.median(times)), steps, first - times[0] / steps, best
+    for _ in range(repeats + 1):
+        began = time.perf_counter()
+        result = jax.block_until_ready(call())
+        times.append(time.perf_counter() - began)
+    seconds = float(np.median(times[1:]))
+    return Timing(result, seconds, times[0] - seconds)
+
+
+def steps_to_pass(problem: solve.Problem, goal: float) -> int:
+    for steps in range(1, 61):
+        if solve.gauss_newton(problem, max_steps=steps, tolerance=0.0).objective <= goal:
+            return steps
+    raise SystemExit(f"Gauss-Newton did not reach {goal} in 60 steps")
+
+
+def compare(n: int, network: MLP) -> list[str]:
+    with jax.enable_x64(True):
+        problem = pose(n, network)
+        adam = timed(lambda: solve._adam(problem, STEPS, 1e-3), 1)
+        goal = float(adam.result[1][0])
+    single = jax.tree.map(lambda a: a.astype(np.float32), problem)
+    adam32 = timed(lambda: solve._adam(single, STEPS, 1e-3), 1)
+    with jax.enable_x64(True):
+        first = timed(lambda: solve.gauss_newton(problem, max_steps=1), 1)
+        steps = steps_to_pass(problem, goal)
+        newton = timed(lambda: solve.gauss_newton(problem, max_steps=steps, tolerance=0.0), 7)
+        end = solve.gauss_newton(problem, max_steps=60, tolerance=1e-6).objective
+    return [
+        str(n),
+        f"{network.depth}×{network.width} {network.activation}",
+        f"{goal:.4g}",
+        f"{adam.seconds:.2f}",
+        f"{adam32.seconds:.2f}",
+        f"{newton.seconds:.3f} ({steps} steps)",
+        f"**{adam.seconds / newton.seconds:.0f}×**",
+        f"{adam32.seconds / newton.seconds:.0f}×",
+        f"{end:.4g}",
+        f"{adam.compile_seconds:.1f}",
+        f"{first.compile_seconds:.1f}",
+    ]
 
 
 def main() -> None:
+    heads = ["rows", "network", "Adam's (*)", "Adam s", "float32 s", "Gauss-Newton s", "sooner"]
+    heads += ["than float32", "(*) in the end", "compile Adam s", "compile GN s"]
     print(f"{DIM} inputs, σ² = {RIDGE}, γ = {GAMMA}, one thread\n")
-    print("| rows | network | Adam 5000: (*) | seconds | float32 s | GN passes it after | seconds | "
-          "sooner | sooner than float32 | (*) at the end | compile GN / Adam s |")  # fmt: skip
-    print("|---" * 11 + "|")
+    print("| " + " | ".join(heads) + " |\n" + "|---" * len(heads) + "|", flush=True)
     for n, network in CASES:
-        with jax.enable_x64(True):
-            problem = pose(n, network)
-            goal, slow, adam_compile = adam(problem)
-        single = jax.tree.map(lambda a: a.astype(np.float32), problem)
-        _, slow32, _ = adam(single)
-        with jax.enable_x64(True):
-            fast, steps, compile_seconds, end = gauss_newton(problem, goal)
-        name = f"{network.depth}×{network.width} {network.activation}"
-        print(f"| {n} | {name} | {goal:.5g} | {slow:.2f} | {slow32:.2f} | {steps} steps | {fast:.3f} "
-              f"| {slow / fast:.0f}× | {slow32 / fast:.0f}× | {end:.5g} "
-              f"| {compile_seconds:.1f} / {adam_compile:.1f} |", flush=True)  # fmt: skip
+        print("| " + " | ".join(compare(n, network)) + " |", flush=True)
 
 
 if __name__ == "__main__":

@@ -32,28 +32,40 @@ _HOME = {
     "NeuroSampler": ("neurobo.sampler", "NeuroSampler"),
     "NeuroboError": ("neurobo.errors", "NeuroboError"),
     "SpaceExhausted": ("neurobo.errors", "SpaceExhausted"),
-    "algorithms": ("neurobo.algorithms", "algorithms"),
+    "algorithms": ("neurobo.algorithms", ""),  # a package that can be called
     "minimize": ("neurobo.minimize", "minimize"),
     "suggest": ("neurobo.suggest", "suggest"),
 }
 
-__all__ = [*sorted(_HOME)]  # noqa: PLE0604
+__all__ = [
+    "Categorical",
+    "Float",
+    "Int",
+    "NeuralGreedy",
+    "NeuroSampler",
+    "NeuroboError",
+    "SpaceExhausted",
+    "algorithms",
+    "minimize",
+    "suggest",
+]
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'neurobo' has no attribute {name!r}")
     module, attribute = _HOME[name]
-    value = getattr(import_module(module), attribute)
-    globals()[name] = value
+    value = import_module(module)
+    if attribute:
+        value = globals()[name] = getattr(value, attribute)
     return value
 
 
 class _Package(ModuleType):
-    """Keeps `neurobo.suggest` the function although the file suggest.py is imported too."""
+    """Keeps `neurobo.suggest` the function when the file suggest.py is imported, too."""
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if not (name in _HOME and isinstance(value, ModuleType)):
+        if not (isinstance(value, ModuleType) and _HOME.get(name, ("", ""))[1]):
             super().__setattr__(name, value)
 
 

@@ -2,8 +2,8 @@
 
     h <- act(σ_w/√fan_in · h Wᵀ + σ_b b),   linear output,   γ = (σ_w, σ_b)
 
-The papers sometimes write the same function in standard parameterisation (weights N(0, σ_w²/fan_in))
-with the penalty weighted by the inverse prior variance; that is equal to this with a plain penalty.
+The papers sometimes write the same function in standard parameterisation (weights with variance
+σ_w²/fan_in) and weight the penalty by the inverse prior variance; this with a plain one is equal.
 γ is an argument of `apply`, not part of the network, so that a new γ needs no new compilation.
 """
 

@@ -6,6 +6,7 @@ A draw is a sum of two kinds of parts: a trained network f(x; θ), and a tangent
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -58,7 +59,7 @@ class Draw:
     parts: tuple[Network | Tangent, ...]
 
     def __call__(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        return self.scale * sum(part(x) for part in self.parts)  # type: ignore[return-value]
+        return self.scale * sum(part(x) for part in self.parts)
 
 
 @partial(jax.jit, static_argnames=("network", "dim"))
@@ -113,4 +114,4 @@ def draw(
     return Draw(jnp.asarray(scale), (Network(network, g, fit.theta), *parts)), fit
 
 
-SOLVERS = {"gauss-newton": gauss_newton, "adam": adam}
+SOLVERS: dict[str, Callable[[Problem], Fit]] = {"gauss-newton": gauss_newton, "adam": adam}

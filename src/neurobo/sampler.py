@@ -142,7 +142,7 @@ def _store(study: Study, trial: FrozenTrial, params: Params) -> None:
 
 
 def _stored(trial: FrozenTrial) -> Params:
-    pieces = []
+    pieces: list[str] = []
     while (piece := trial.system_attrs.get(f"{_SUGGESTED}:{len(pieces)}")) is not None:
         pieces.append(piece)
     try:

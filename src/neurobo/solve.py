@@ -145,7 +145,12 @@ def _step(problem: Problem, state: State) -> tuple[State, Array]:
     return jax.tree.map(partial(jnp.where, better), found._replace(damping=lower), here), objective
 
 
-def gauss_newton(problem: Problem, *, max_steps: int = 20, tolerance: float = 1e-3) -> Fit:
+def gauss_newton(
+    problem: Problem,
+    *,
+    max_steps: int = 20,
+    tolerance: float = 1e-3,
+) -> Fit:
     """Solve (*). Converged when a step lowers it by less than `tolerance` of its value, or by
     less than (1e-5 sd)² a row: finer than any use of the fit."""
     zero, nan = np.zeros(()), np.full((), np.nan)

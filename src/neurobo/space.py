@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -166,7 +167,7 @@ class Space:
         }
         self._parameters = {n: _parameter(d) for n, d in free.items()}
         edges = np.cumsum([0, *(p.width for p in self._parameters.values())])
-        self._columns = [slice(int(a), int(b)) for a, b in zip(edges, edges[1:], strict=False)]
+        self._columns = [slice(int(a), int(b)) for a, b in pairwise(edges)]
         self.dim = int(edges[-1])
         """Columns of an encoded point."""
 
@@ -179,7 +180,7 @@ class Space:
                 if not isinstance(name, str) or not name:
                     raise InvalidInput(f"a parameter name must be a non-empty str, got {name!r}")
             pairs, as_array = list(space.items()), False
-        elif isinstance(space, Sequence | np.ndarray) and not isinstance(space, str):
+        elif isinstance(space, list | tuple | np.ndarray):
             pairs, as_array = [(f"x{i}", b) for i, b in enumerate(space)], True
         else:
             raise InvalidInput(

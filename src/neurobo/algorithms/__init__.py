@@ -1,7 +1,21 @@
-"""The registry: registering an algorithm lists it, documents it and puts it under test."""
+"""The registry: registering an algorithm lists it, documents it and puts it under test.
+
+`neurobo.algorithms` is this package and can be called: `neurobo.algorithms()` lists the names.
+"""
+
+import sys
+from types import ModuleType
 
 from neurobo.algorithms.auto import Auto
 from neurobo.algorithms.base import Algorithm, algorithms, describe, resolve
 from neurobo.algorithms.neural_greedy import NeuralGreedy
 
 __all__ = ["Algorithm", "Auto", "NeuralGreedy", "algorithms", "describe", "resolve"]
+
+
+class _Listing(ModuleType):
+    def __call__(self) -> list[str]:
+        return algorithms()
+
+
+sys.modules[__name__].__class__ = _Listing

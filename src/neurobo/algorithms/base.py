@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, dataclass_transform
 
 from jax import Array
 
@@ -61,13 +61,14 @@ def resolve(algorithm: str | Algorithm) -> Algorithm:
     return algorithm
 
 
-T = TypeVar("T", bound=type)
+T = TypeVar("T")
 
 
-def options(cls: T) -> T:
+@dataclass_transform(frozen_default=True, kw_only_default=True)
+def options(cls: type[T]) -> type[T]:
     """Make a frozen dataclass whose constructor names unknown options and lists the known."""
     cls = dataclasses.dataclass(frozen=True, kw_only=True)(cls)
-    names = [f.name for f in dataclasses.fields(cls)]
+    names = [f.name for f in dataclasses.fields(cls)]  # type: ignore[arg-type]
     init = cls.__init__
 
     def checked(self: Any, **given: Any) -> None:
@@ -77,5 +78,5 @@ def options(cls: T) -> T:
         init(self, **given)
 
     checked.__wrapped__ = init  # type: ignore[attr-defined]  # keeps the signature for help()
-    cls.__init__ = checked
+    cls.__init__ = checked  # type: ignore[method-assign]
     return cls

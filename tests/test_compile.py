@@ -1,0 +1,48 @@
+"""A growing history must not recompile the world."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import jax
+
+import neurobo
+from neurobo.data import bucket
+
+
+def test_a_run_of_200_trials_compiles_each_function_once_per_bucket() -> None:
+    traced: Counter[str] = Counter()
+    now = "start"
+    seen: list[str] = []
+
+    def listen(event: str, duration_secs: float, **about: Any) -> None:
+        if event == "/jax/core/compile/jaxpr_trace_duration" and about["fun_name"].startswith("_"):
+            traced[f"{about['fun_name']} {now}"] += 1
+
+    jax.monitoring.register_event_duration_secs_listener(listen)
+    try:
+        jax.clear_caches()
+        space = {"x": (-5.0, 10.0), "y": (0.0, 15.0), "n": neurobo.Int(0, 9)}
+        history: list[Any] = []
+        for i in range(200):
+            now = f"at {bucket(len(history))}"
+            seen.append(now)
+            (p,) = neurobo.suggest(
+                space, history, seed=0, algorithm=neurobo.NeuralGreedy(width=32, gamma=2.0)
+            )
+            history.append((p, (p["x"] - 1) ** 2 + p["y"] + p["n"] * (i % 3)))
+    finally:
+        jax.monitoring.clear_event_listeners()
+
+    ours = {k: v for k, v in traced.items() if k.split()[0] in OURS}
+    assert {k.split()[0] for k in ours} == set(OURS)  # the names below are the real ones
+    assert len(set(seen)) == 6  # 16, 32, 64, 128, 192, 256
+    assert all(count == 1 for count in ours.values()), ours
+    # Only the solver's step depends on the number of rows at all.
+    per_function = Counter(k.split()[0] for k in ours)
+    assert per_function.pop("_step") == 6
+    assert set(per_function.values()) == {1}, per_function
+
+
+OURS = ("_step", "_init", "_normal", "_evaluate", "_descend", "_value_and_gradient")

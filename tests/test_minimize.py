@@ -1,0 +1,236 @@
+from __future__ import annotations
+
+import math
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import optuna
+import pytest
+from optuna.trial import TrialState
+
+import neurobo
+from neurobo.errors import InvalidInput, NeuroboWarning
+
+FAST = neurobo.NeuralGreedy(width=64)
+SPACE = {"x": (-5.0, 5.0), "c": neurobo.Categorical(["a", "b"])}
+
+
+def _bowl(p: dict[str, Any]) -> float:
+    return float((p["x"] - 1) ** 2 + (p["c"] == "a"))
+
+
+def _minimize(objective: Any = _bowl, space: Any = None, n_trials: int = 12, **options: Any) -> Any:
+    options = {"algorithm": FAST, "seed": 0, "progress": False, **options}
+    return neurobo.minimize(objective, SPACE if space is None else space, n_trials, **options)
+
+
+def test_a_dict_of_parameters_and_the_study_comes_back() -> None:
+    study = _minimize(n_trials=20)
+    assert isinstance(study, optuna.Study)
+    assert len(study.trials) == 20
+    assert study.best_value < 0.05
+    assert study.best_params["c"] == "b"
+
+
+def test_a_list_of_bounds_gives_an_array() -> None:
+    seen: list[np.ndarray] = []
+
+    def objective(x: np.ndarray) -> float:
+        seen.append(x)
+        return float(np.sum(x**2))
+
+    study = _minimize(objective, [(-5, 10), (0, 15)], 6)
+    assert all(x.shape == (2,) and x.dtype == float for x in seen)
+    assert list(study.best_params) == ["x0", "x1"]
+
+
+BAD_RETURNS: dict[str, Any] = {
+    "nan": math.nan,
+    "inf": math.inf,
+    "minus inf": -math.inf,
+    "none": None,
+    "text": "3.0",
+    "bytes": b"1",
+    "pair": (1.0, 2.0),
+    "empty": [],
+    "dict": {"value": 1.0},
+    "complex": 1j,
+    "object": object(),
+}
+
+
+@pytest.mark.filterwarnings("ignore::neurobo.errors.NeuroboWarning")
+@pytest.mark.parametrize("algorithm", neurobo.algorithms())
+def test_bad_evaluations_are_recorded_as_failed_and_the_run_goes_on(algorithm: str) -> None:
+    bad = list(BAD_RETURNS.values())
+
+    def objective(p: dict[str, Any]) -> Any:
+        calls.append(p)
+        k = len(calls) - 1
+        if k < len(bad):
+            return bad[k]
+        if k == len(bad):
+            raise RuntimeError("the lab is closed")
+        return _bowl(p)
+
+    calls: list[dict[str, Any]] = []
+    n = len(bad) + 1
+    study = _minimize(objective, n_trials=n + 6, algorithm=algorithm)
+    states = [t.state for t in study.trials]
+    assert states == [TrialState.FAIL] * n + [TrialState.COMPLETE] * 6
+    reasons = [t.user_attrs["failure"] for t in study.trials[:n]]
+    assert all("must return a finite number, got" in r for r in reasons[:-1])
+    assert reasons[-1] == "RuntimeError('the lab is closed')"
+    assert math.isfinite(study.best_value)
+    points = [(p["x"], p["c"]) for p in calls]
+    assert len(set(points)) == len(points)
+
+
+def test_numbers_of_any_kind_are_accepted() -> None:
+    kinds = [np.float32(1), np.array(2.0), np.array([3.0]), np.int64(4), 5, True]
+    values = iter(kinds)
+    study = _minimize(lambda _: next(values), n_trials=len(kinds))
+    assert [t.value for t in study.trials] == [1, 2, 3, 4, 5, 1]
+
+
+def test_failures_are_summed_up_in_a_warning() -> None:
+    def objective(p: dict[str, Any]) -> float:
+        raise ValueError("no such material")
+
+    with pytest.warns(NeuroboWarning, match=r"3 of 3 evaluations failed.*no such material"):
+        _minimize(objective, n_trials=3)
+
+
+def test_a_stored_study_goes_on_where_it_was(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"storage": f"sqlite:///{tmp_path}/study.db", "study_name": "s"}
+    whole = _minimize(n_trials=10)
+    _minimize(n_trials=4, **options)
+    calls = []
+
+    def counted(p: dict[str, Any]) -> float:
+        calls.append(p)
+        return _bowl(p)
+
+    resumed = _minimize(counted, n_trials=10, **options)
+    assert len(calls) == 6
+    assert [t.params for t in resumed.trials] == [t.params for t in whole.trials]
+    assert _minimize(counted, n_trials=10, **options).best_value == whole.best_value
+    assert len(calls) == 6
+
+
+def test_callbacks_see_every_trial_and_may_stop_the_run() -> None:
+    seen = []
+
+    def callback(study: optuna.Study, trial: optuna.trial.FrozenTrial) -> None:
+        seen.append(trial.value)
+        if trial.number == 4:
+            study.stop()
+
+    study = _minimize(callbacks=[callback])
+    assert len(seen) == len(study.trials) == 5
+    study.optimize(lambda t: t.suggest_float("x", -5, 5), n_trials=1)  # left as it was found
+
+
+def test_timeout_ends_the_run() -> None:
+    def slow(p: dict[str, Any]) -> float:
+        time.sleep(0.2)
+        return _bowl(p)
+
+    study = _minimize(slow, n_trials=1000, timeout=0.7)
+    assert 1 <= len(study.trials) <= 4
+
+
+def test_control_c_keeps_everything_told() -> None:
+    def objective(p: dict[str, Any]) -> float:
+        if len(done) == 3:
+            raise KeyboardInterrupt
+        done.append(p)
+        return _bowl(p)
+
+    done: list[Any] = []
+    with pytest.warns(NeuroboWarning, match="interrupted after 3 of 12 trials"):
+        study = _minimize(objective)
+    states = [t.state for t in study.trials]
+    assert states == [TrialState.COMPLETE] * 3 + [TrialState.FAIL]
+    assert study.trials[-1].user_attrs["failure"] == "interrupted"
+
+
+PROGRAM = """
+import sys, time, neurobo
+def f(p):
+    print("evaluating", flush=True)
+    time.sleep(0.05)
+    return p["x"] ** 2
+study = neurobo.minimize(f, {"x": (-5.0, 5.0)}, 10_000, storage=sys.argv[1], study_name="s",
+                         algorithm=neurobo.NeuralGreedy(width=16), seed=0)
+print("told", sum(t.state.name == "COMPLETE" for t in study.trials))
+print("running", sum(t.state.name == "RUNNING" for t in study.trials))
+"""
+
+
+def test_a_real_interrupt_signal_ends_a_stored_run_cleanly(tmp_path: Path) -> None:
+    storage = f"sqlite:///{tmp_path}/study.db"
+    command = [sys.executable, "-c", PROGRAM, storage]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
+        assert process.stdout is not None
+        for _ in range(3):
+            assert process.stdout.readline() == "evaluating\n"
+        threading.Timer(0.5, os.kill, (process.pid, signal.SIGINT)).start()
+        rest = process.stdout.read().replace("evaluating\n", "").splitlines()
+    assert process.returncode == 0
+    told = int(rest[0].removeprefix("told "))
+    assert told >= 2
+    assert rest[1] == "running 0"
+    stored = optuna.load_study(study_name="s", storage=storage).trials
+    assert sum(t.state == TrialState.COMPLETE for t in stored) == told
+
+
+def test_an_exhausted_space_ends_the_run_with_a_clear_word() -> None:
+    space = {"n": neurobo.Int(1, 3), "c": neurobo.Categorical(["a", "b"]), "f": neurobo.Int(7, 7)}
+    with pytest.warns(NeuroboWarning, match="space exhausted: all 6 points are evaluated"):
+        study = _minimize(lambda p: float(p["n"]), space, 50)
+    assert len({tuple(t.params.values()) for t in study.trials}) == len(study.trials) == 6
+
+
+def test_the_paper_s_start_uses_the_budget() -> None:
+    study = _minimize(n_trials=20, n_startup_trials="paper", start="lhs")
+    assert len(study.trials) == 20
+
+
+def test_progress_is_shown_and_can_be_silenced(capsys: pytest.CaptureFixture[str]) -> None:
+    _minimize(n_trials=3, progress=True)
+    shown = capsys.readouterr().err
+    assert "3/3" in shown
+    assert "best" in shown
+    _minimize(n_trials=3)
+    assert "best" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_trials": 0}, "n_trials must be a whole number of at least 1, got 0"),
+        ({"n_trials": "ten"}, "got 'ten'"),
+        ({"timeout": -1}, "timeout must be a finite number above 0, got -1"),
+        ({"objective": 5}, "objective must be callable, got int"),
+        ({"storage": "sqlite:///x.db"}, "must have a name, got study_name=None"),
+        ({"algorithm": "nope"}, "got 'nope'"),
+        ({"space": {"x": (1, 0)}}, "got low=1.0, high=0.0"),
+        ({"seed": 1.5}, "got 1.5"),
+        ({"n_startup_trials": "many"}, "got 'many'"),
+        ({"start": "grid"}, "got 'grid'"),
+    ],
+)
+def test_bad_input_is_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidInput) as error:
+        _minimize(**options)
+    assert message in str(error.value)

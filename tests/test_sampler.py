@@ -1,0 +1,189 @@
+from __future__ import annotations
+
+import pickle
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import optuna
+import pytest
+from optuna.testing.pytest_samplers import (
+    BasicSamplerTestCase,
+    RelativeSamplerTestCase,
+    SingleOnlySamplerTestCase,
+)
+from optuna.trial import TrialState
+
+import neurobo
+from neurobo.data import Data
+from neurobo.errors import InvalidInput, NeuroboWarning
+from neurobo.sampler import trials_of_study
+from neurobo.space import Space
+
+FAST = neurobo.NeuralGreedy(width=64)
+SPACE = {"x": (-5.0, 5.0), "n": neurobo.Int(0, 50)}
+
+
+@pytest.mark.filterwarnings("ignore::neurobo.errors.NeuroboWarning")
+class TestOptunaContract(BasicSamplerTestCase, RelativeSamplerTestCase, SingleOnlySamplerTestCase):
+    @pytest.fixture(params=[0, None], ids=["no-startup", "startup"])
+    def sampler(self, request: pytest.FixtureRequest) -> Callable[[], neurobo.NeuroSampler]:
+        return lambda: neurobo.NeuroSampler(FAST, seed=0, n_startup_trials=request.param)
+
+
+def _objective(trial: optuna.Trial) -> float:
+    return float(trial.suggest_float("x", -5, 5) ** 2 + trial.suggest_int("n", 0, 50))
+
+
+def _study(**options: Any) -> optuna.Study:
+    options = {"algorithm": FAST, "seed": 0, **options}
+    return optuna.create_study(sampler=neurobo.NeuroSampler(**options))
+
+
+def test_a_study_finds_the_minimum() -> None:
+    study = _study(search_space=SPACE)
+    study.optimize(_objective, n_trials=25)
+    assert study.best_value < 1.0
+
+
+def test_maximising_is_minimising_the_negative() -> None:
+    up = optuna.create_study(
+        direction="maximize", sampler=neurobo.NeuroSampler(FAST, seed=0, search_space=SPACE)
+    )
+    up.optimize(lambda t: -_objective(t), n_trials=10)
+    down = _study(search_space=SPACE)
+    down.optimize(_objective, n_trials=10)
+    assert [t.params for t in up.trials] == [t.params for t in down.trials]
+
+
+@pytest.mark.parametrize("n_startup_trials", [0, 3])
+def test_four_threads_share_one_sampler(n_startup_trials: int) -> None:
+    study = _study(search_space=SPACE, n_startup_trials=n_startup_trials)
+    study.optimize(_objective, n_trials=24, n_jobs=4)
+    assert [t.state for t in study.trials] == [TrialState.COMPLETE] * 24
+    points = {(t.params["x"], t.params["n"]) for t in study.trials}
+    assert len(points) == 24
+
+
+def test_the_seed_decides_whatever_reseed_rng_does() -> None:
+    found = []
+    for _ in range(2):
+        study = _study()
+        for _ in range(8):
+            study.sampler.reseed_rng()
+            study.optimize(_objective, n_trials=1)
+        found.append([t.params for t in study.trials])
+    assert found[0] == found[1]
+
+
+def test_a_pickled_sampler_goes_on_alike() -> None:
+    study = _study(search_space=SPACE)
+    study.optimize(_objective, n_trials=8)
+    again = optuna.create_study(sampler=pickle.loads(pickle.dumps(study.sampler)))
+    again.add_trials(study.trials)
+    for s in (study, again):
+        s.optimize(_objective, n_trials=2)
+    assert [t.params for t in study.trials] == [t.params for t in again.trials]
+
+
+def test_running_trials_are_not_suggested_again() -> None:
+    space: Any = {"n": neurobo.Int(0, 11), "c": neurobo.Categorical(["a", "b"])}
+    study = _study(search_space=space, n_startup_trials=2)
+    trials = [study.ask(space) for _ in range(24)]
+    assert len({(t.params["n"], t.params["c"]) for t in trials}) == 24
+    for t in trials[::2]:
+        study.tell(t, float(t.params["n"]))
+    with pytest.warns(NeuroboWarning, match="all 24 points"):
+        study.ask(space)
+
+
+def test_a_running_trial_s_whole_suggestion_is_pending(tmp_path: Any) -> None:
+    """Another process sees it although the objective has asked for one parameter only."""
+    names = {f"parameter_with_a_long_name_{i:03}": (0.0, 1.0) for i in range(120)}
+    study = optuna.create_study(
+        storage=f"sqlite:///{tmp_path}/s.db", sampler=neurobo.NeuroSampler(FAST, search_space=names)
+    )
+    trial = study.ask()
+    trial.suggest_float("parameter_with_a_long_name_000", 0.0, 1.0)
+    found = trials_of_study(study, Space.of(names))
+    assert len(found.pending) == 1
+    assert found.pending[0].keys() == names.keys()
+    assert (
+        found.pending[0]["parameter_with_a_long_name_000"]
+        == trial.params["parameter_with_a_long_name_000"]
+    )
+
+
+def test_failed_pruned_and_infinite_trials_are_no_observations() -> None:
+    study = _study(search_space=SPACE)
+    for state, value in [
+        (TrialState.COMPLETE, 1.0),
+        (TrialState.FAIL, None),
+        (TrialState.PRUNED, None),
+        (TrialState.COMPLETE, float("inf")),
+    ]:
+        trial = study.ask()
+        _objective(trial)
+        study.tell(trial, value, state=state)
+    space = Space.of(SPACE)
+    data = Data.of(space, trials_of_study(study, space))
+    assert data.n == 1
+    assert len(data.taken) == 4
+
+
+def test_trials_outside_the_given_space_are_left_out() -> None:
+    study = _study(search_space={"x": (-1.0, 1.0), "n": neurobo.Int(0, 3)}, n_startup_trials=1)
+    for x in (-4.0, 0.5, 3.0):
+        study.enqueue_trial({"x": x, "n": 2})
+
+    def objective(trial: optuna.Trial) -> float:
+        return trial.suggest_float("x", -5, 5) + trial.suggest_int("n", 0, 50)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        study.optimize(objective, n_trials=4)
+    assert all(t.state == TrialState.COMPLETE for t in study.trials)
+
+
+def test_random_sampling_is_announced_once_with_its_reason() -> None:
+    study = _study()
+
+    def objective(trial: optuna.Trial) -> float:
+        x = trial.suggest_float("x", 0, 1)
+        return x + (trial.suggest_float("y", 0, 1) if trial.number >= 3 else 0)
+
+    study.optimize(objective, n_trials=3)
+    with pytest.warns(NeuroboWarning, match="'y' is sampled at random, because") as caught:
+        study.optimize(objective, n_trials=4)
+    assert len([w for w in caught if "'y'" in str(w.message)]) == 1
+
+
+def test_first_trials_follow_the_design_when_the_space_is_given() -> None:
+    study = _study(search_space=SPACE)
+    study.optimize(_objective, n_trials=5)
+    expected = neurobo.suggest(SPACE, n=5, seed=0)
+    assert [t.params for t in study.trials] == expected
+
+
+def test_values_are_plain_python_numbers() -> None:
+    study = _study(search_space=SPACE)
+    study.optimize(_objective, n_trials=7)
+    assert all(type(t.params["x"]) is float and type(t.params["n"]) is int for t in study.trials)
+    assert not any(isinstance(v, np.generic) for t in study.trials for v in t.params.values())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"algorithm": "nope"}, "got 'nope'"),
+        ({"seed": -5}, "got -5"),
+        ({"n_startup_trials": -1}, "got -1"),
+        ({"search_space": {}}, "at least one parameter"),
+        ({"start": "grid"}, "got 'grid'"),
+    ],
+)
+def test_bad_options_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidInput) as error:
+        neurobo.NeuroSampler(**options)
+    assert message in str(error.value)

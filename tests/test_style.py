@@ -1,0 +1,30 @@
+"""The source is formatted, clean and typed; `make lint` runs the same commands."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["ruff", "check", "."], ["ruff", "format", "--check", "."], ["mypy"]],
+    ids=["ruff", "layout", "types"],
+)
+def test_source_is_clean(command: list[str]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_stored_data_are_never_executed() -> None:
+    forbidden = ("pickle", "eval(", "exec(", "shell=True", "os.system", "yaml")
+    for path in (ROOT / "src").rglob("*.py"):
+        text = path.read_text()
+        assert not [word for word in forbidden if word in text], path
