@@ -19,6 +19,7 @@ from neurobo.errors import InvalidInput, check_count
 from neurobo.maximise import minimise
 from neurobo.space import Params, Space, SpaceLike
 from neurobo.start import check_design, start_point, start_size
+from neurobo.threads import one_blas_thread
 
 if TYPE_CHECKING:
     from optuna.study import Study
@@ -44,7 +45,7 @@ def next_point(space: Space, trials: Trials, plan: Plan, number: int) -> Params:
         )
     else:
         rng = np.random.default_rng([plan.seed, number])
-        with jax.enable_x64(True):
+        with jax.enable_x64(True), one_blas_thread():
             key = jax.random.fold_in(jax.random.key(plan.seed), number)
             score = plan.algorithm.score(key, data)  # 2 fit, 3 posterior, 4 acquire
             x = minimise(score, space, data, rng, radius=plan.algorithm.radius(data, number))  # 5
