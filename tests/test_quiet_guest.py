@@ -8,8 +8,9 @@ import sys
 
 def _run(program: str, *options: str) -> str:
     done = subprocess.run(
-        [sys.executable, *options, "-c", program], capture_output=True, text=True, check=True
+        [sys.executable, *options, "-c", program], capture_output=True, text=True, check=False
     )
+    assert done.returncode == 0, done.stderr
     return done.stdout + done.stderr
 
 
@@ -70,6 +71,25 @@ def f(x):
     return float(x[0])
 neurobo.minimize(f, [(0, 1)], 7, seed=0, progress=False)
 assert seen == {"float32"}, seen
+"""
+    _run(program)
+
+
+def test_blas_has_its_threads_back_after_overlapping_suggestions() -> None:
+    program = """
+import concurrent.futures, jax, scipy.linalg, neurobo
+from threadpoolctl import ThreadpoolController, threadpool_limits
+threads = lambda: [lib["num_threads"] for lib in ThreadpoolController().info()]
+def suggest(i):
+    return neurobo.suggest([(0, 1)], [([i / 9], i * 1.0) for i in range(7)], n=3, seed=i)
+with threadpool_limits(2):
+    before = threads()
+    suggest(0)
+    assert threads() == before
+before = threads()
+with concurrent.futures.ThreadPoolExecutor(4) as pool:
+    list(pool.map(suggest, range(8)))
+assert threads() == before, (before, threads())
 """
     _run(program)
 
