@@ -16,7 +16,7 @@ SPACE = {
     "gain": float_range(0.2, 50.0, log=True),
     "integral_time": float_range(5.0, 1000.0, log=True),
     "derivative_time": float_range(0.0, 40.0),
-    "filter_time": float_range(0.5, 20.0, log=True),
+    "filter_time": float_range(1.0, 20.0, log=True),
     "sample_every": int_range(1, 10),
     "anti_windup": categorical(["none", "clamp", "back-calculation"]),
 }
@@ -42,7 +42,7 @@ def tank(p: dict[str, Any]) -> float:
         target = 60.0 if second >= 10 else ambient
         pipe.append(temperature)
         measured = pipe.popleft()
-        filtered += (measured - filtered) / max(p["filter_time"], 1.0)
+        filtered += (measured - filtered) / p["filter_time"]
         if second % p["sample_every"] == 0:
             step = float(p["sample_every"])
             error = target - filtered

@@ -33,6 +33,7 @@ from neurobo.suggest import is_exhausted
 Callback = Callable[[Study, FrozenTrial], None]
 FAILURE = "failure"
 """The user attribute in which a failed trial keeps its reason."""
+INTERRUPTED = "interrupted"
 
 
 def minimize(
@@ -82,8 +83,10 @@ def minimize(
     )
     display: Progress = Terminal(n_trials) if progress else Silent()
     with _stoppable(study), display:
-        _run(objective, checked, study, n_trials, timeout, callbacks, display)
-    _warn_of_failures(study)
+        ended_early = _run(objective, checked, study, n_trials, timeout, callbacks, display)
+    for message in (ended_early, _failures(study)):  # after the bar, not across it
+        if message:
+            warnings.warn(message, NeuroboWarning, stacklevel=2)
     return study
 
 
@@ -95,20 +98,18 @@ def _run(
     timeout: float | None,
     callbacks: Sequence[Callback],
     display: Progress,
-) -> None:
+) -> str:
+    """Ask, evaluate and tell until the end; says why if that came early and unasked for."""
     end = math.inf if timeout is None else time.monotonic() + timeout
     seconds: list[float] = []
     finished = _count_finished(study)
     display.update(study, finished, seconds)
     while finished < n_trials and time.monotonic() < end and not study._stop_flag:
         if is_exhausted(space, trials_of_study(study, space)):
-            warnings.warn(
+            return (
                 f"space exhausted: all {space.size:.0f} points are evaluated after {finished} of "
-                f"{n_trials} trials",
-                NeuroboWarning,
-                stacklevel=4,
+                f"{n_trials} trials"
             )
-            return
         trial = study.ask()
         try:
             began = time.perf_counter()
@@ -116,11 +117,8 @@ def _run(
             seconds.append(time.perf_counter() - began)
             told = _evaluate(objective, space, study, trial, params)
         except KeyboardInterrupt:
-            _fail(study, trial, "interrupted")
-            warnings.warn(
-                f"interrupted after {finished} of {n_trials} trials", NeuroboWarning, stacklevel=4
-            )
-            return
+            _fail(study, trial, INTERRUPTED)
+            return f"interrupted after {finished} of {n_trials} trials"
         except BaseException:
             _fail(study, trial, "neurobo could not make a suggestion")
             raise
@@ -128,12 +126,13 @@ def _run(
         display.update(study, finished, seconds)
         for callback in callbacks:
             callback(study, told)
+    return ""
 
 
 def _count_finished(study: Study) -> int:
     states = (TrialState.COMPLETE, TrialState.FAIL, TrialState.PRUNED)
     trials = study.get_trials(deepcopy=False, states=states)
-    return sum(t.user_attrs.get(FAILURE) != "interrupted" for t in trials)
+    return sum(t.user_attrs.get(FAILURE) != INTERRUPTED for t in trials)
 
 
 def ask(trial: Trial, name: str, distribution: BaseDistribution) -> Any:
@@ -188,16 +187,13 @@ def _stoppable(study: Study) -> Iterator[None]:
         study._thread_local.in_optimize_loop = False
 
 
-def _warn_of_failures(study: Study) -> None:
-    failed = [
-        t
+def _failures(study: Study) -> str:
+    reasons = [
+        t.user_attrs.get(FAILURE, "no reason is known")
         for t in study.get_trials(deepcopy=False, states=(TrialState.FAIL,))
-        if t.user_attrs.get(FAILURE) not in (None, "interrupted")
     ]
-    if failed:
-        warnings.warn(
-            f"{len(failed)} of {_count_finished(study)} evaluations failed; the last one: "
-            f"{failed[-1].user_attrs[FAILURE]}",
-            NeuroboWarning,
-            stacklevel=3,
-        )
+    reasons = [reason for reason in reasons if reason != INTERRUPTED]
+    if not reasons:
+        return ""
+    total = _count_finished(study)
+    return f"{len(reasons)} of {total} evaluations failed; the last one: {reasons[-1]}"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import warnings
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from neurobo.errors import NeuroboError
+from neurobo.errors import NeuroboError, NeuroboWarning
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -49,6 +50,9 @@ def demo(
             "Lower is better: mean error in °C, plus overshoot and wear.\n"
         )
     study = minimize(tank, SPACE, trials, algorithm=algorithm, seed=seed, progress=not as_json)
+    finished = [t for t in study.trials if t.value is not None]
+    if not finished:
+        raise NeuroboError("the best point needs at least one evaluation, got none")
     if as_json:
         typer.echo(json.dumps({"value": study.best_value, "params": study.best_params}))
         return
@@ -61,7 +65,13 @@ def demo(
     table.add_row("objective", _short(tank(TEXTBOOK)), _short(study.best_value), style="bold")
     out.print(table)
     where = study.best_trial.number + 1
-    out.print(f"found in evaluation {where} of {trials}; the same in Python: neurobo.minimize(...)")
+    out.print(f"found in evaluation {where} of {len(finished)}")
+
+
+def _note(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> str:
+    """A warning as a user of the command line wants it: without a place in the source."""
+    kind = "note" if issubclass(category, NeuroboWarning) else category.__name__
+    return f"{kind}: {message}\n"
 
 
 def _short(value: Any) -> str:
@@ -86,6 +96,7 @@ def algorithms(as_json: AsJson = False) -> None:
 
 
 def main() -> None:
+    warnings.formatwarning = _note
     try:
         app()
     except NeuroboError as error:
