@@ -16,7 +16,7 @@ os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_paralleli
 
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -25,6 +25,7 @@ import numpy as np
 from neurobo import solve
 from neurobo.networks import MLP
 from neurobo.rows import ValueRows
+from neurobo.threads import one_blas_thread
 
 CASES = [(64, MLP(5000, 1, "tanh")), (128, MLP(256, 2, "relu")), (256, MLP(1024, 1, "tanh"))]
 DIM, STEPS, RIDGE, GAMMA = 6, 5000, 1e-2, 1.5
@@ -40,21 +41,20 @@ def pose(n: int, network: MLP) -> solve.Problem:
     return solve.Problem(rows, jnp.asarray(y), jnp.ones(n), jnp.asarray(RIDGE), theta0)
 
 
-class Timing(NamedTuple):
-    result: Any
-    seconds: float
-    compile_seconds: float
-
-
-def timed(call: Callable[[], Any], repeats: int) -> Timing:
-    """The median time of calls after the first, and how much longer the first one took."""
+def timed(call: Callable[[], Any], repeats: int) -> tuple[Any, float]:
+    """The result and the median time of calls after the first, which may compile."""
     times = []
     for _ in range(repeats + 1):
         began = time.perf_counter()
         result = jax.block_until_ready(call())
         times.append(time.perf_counter() - began)
-    seconds = float(np.median(times[1:]))
-    return Timing(result, seconds, times[0] - seconds)
+    return result, float(np.median(times[1:]))
+
+
+def compilation(function: Any, *arguments: Any) -> float:
+    began = time.perf_counter()
+    function.lower(*arguments).compile()
+    return time.perf_counter() - began
 
 
 def steps_to_pass(problem: solve.Problem, goal: float) -> int:
@@ -67,27 +67,28 @@ def steps_to_pass(problem: solve.Problem, goal: float) -> int:
 def compare(n: int, network: MLP) -> list[str]:
     with jax.enable_x64(True):
         problem = pose(n, network)
-        adam = timed(lambda: solve._adam(problem, STEPS, 1e-3), 1)
-        goal = float(adam.result[1][0])
+        adam_compile = compilation(solve._adam, problem, STEPS, 1e-3)
+        newton_compile = compilation(solve._step, problem, solve.first_state(problem))
+        (_, (reached, _)), adam = timed(lambda: solve._adam(problem, STEPS, 1e-3), 1)
+        goal = float(reached)
     single = jax.tree.map(lambda a: a.astype(np.float32), problem)
-    adam32 = timed(lambda: solve._adam(single, STEPS, 1e-3), 1)
-    with jax.enable_x64(True):
-        first = timed(lambda: solve.gauss_newton(problem, max_steps=1), 1)
+    _, adam32 = timed(lambda: solve._adam(single, STEPS, 1e-3), 1)
+    with jax.enable_x64(True), one_blas_thread():
         steps = steps_to_pass(problem, goal)
-        newton = timed(lambda: solve.gauss_newton(problem, max_steps=steps, tolerance=0.0), 7)
+        _, newton = timed(lambda: solve.gauss_newton(problem, max_steps=steps, tolerance=0.0), 7)
         end = solve.gauss_newton(problem, max_steps=60, tolerance=1e-6).objective
     return [
         str(n),
         f"{network.depth}×{network.width} {network.activation}",
         f"{goal:.4g}",
-        f"{adam.seconds:.2f}",
-        f"{adam32.seconds:.2f}",
-        f"{newton.seconds:.3f} ({steps} steps)",
-        f"**{adam.seconds / newton.seconds:.0f}×**",
-        f"{adam32.seconds / newton.seconds:.0f}×",
+        f"{adam:.2f}",
+        f"{adam32:.2f}",
+        f"{newton:.3f} ({steps} steps)",
+        f"**{adam / newton:.0f}×**",
+        f"{adam32 / newton:.0f}×",
         f"{end:.4g}",
-        f"{adam.compile_seconds:.1f}",
-        f"{first.compile_seconds:.1f}",
+        f"{adam_compile:.1f}",
+        f"{newton_compile:.1f}",
     ]
 
 

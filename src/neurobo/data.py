@@ -27,37 +27,28 @@ def bucket(n: int) -> int:
     return -(-n // 1024) * 1024
 
 
-@dataclass(frozen=True)
-class Standardised:
-    """Targets with mean 0 and sd 1, and the way back to the user's units.
+def standardise(y: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+    """Mean 0 and sd 1, the same for y and a y + b with a > 0, whatever the scale.
 
-    The upper tail is compressed first: y above `fence` becomes fence + s log(1 + (y - fence)/s).
-    One absurdly bad value then neither flattens the rest nor bends the network, order is kept, and
-    the result does not change under y -> a y + b with a > 0.
+    One absurdly bad value neither flattens the rest nor bends the network: the upper tail is
+    compressed first.
     """
-
-    z: Float[np.ndarray, " n"]
-    mean: float
-    sd: float
-    unit: float
-    """y is divided by this first, so that values near 1e300 do not overflow."""
-
-    @staticmethod
-    def of(y: Float[np.ndarray, " n"]) -> Standardised:
-        if len(y) == 0:
-            return Standardised(y, 0.0, 1.0, 1.0)
-        unit = float(np.max(np.abs(y))) or 1.0
-        v = _compress_upper_tail(y / unit)
-        mean = float(np.mean(v))
-        sd = float(np.std(v))
-        if not sd > 1e-13 * (abs(mean) + sd):  # constant, up to rounding
-            return Standardised(np.zeros_like(v), mean, 1.0, unit)
-        # Rounding hides the last bits, which an affine change of y would alter.
-        return Standardised(np.round((v - mean) / sd, 10), mean, sd, unit)
+    if len(y) == 0:
+        return y
+    unit = float(np.max(np.abs(y))) or 1.0  # values near 1e300 must not overflow
+    v = _compress_upper_tail(y / unit)
+    mean, sd = float(np.mean(v)), float(np.std(v))
+    if not sd > 1e-13 * (abs(mean) + sd):  # constant, up to rounding
+        return np.zeros_like(v)
+    # Rounding hides the last bits, which an affine change of y would alter.
+    return np.round((v - mean) / sd, 10)
 
 
 def _compress_upper_tail(v: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-    """Logarithmic beyond a fence that only the worst few of ordinary data would cross."""
+    """v above a fence becomes fence + s log(1 + (v - fence)/s), which keeps the order.
+
+    The fence is so high that only the worst few of ordinary data would cross it.
+    """
     low, high = np.min(v), np.quantile(v, 0.9)
     spread = 3 * (high - low)
     if not spread > 0:
@@ -110,7 +101,7 @@ class Data:
         x = space.encode(trials.params)
         values = np.asarray(trials.values, dtype=float)
         good = np.isfinite(values)
-        y = Standardised.of(values[good]).z
+        y = standardise(values[good])
         taken = np.concatenate([x, space.encode(trials.pending)])
         return Data.pad(x[good], y, taken=taken[:0] if trials.repeats else taken)
 

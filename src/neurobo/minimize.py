@@ -105,7 +105,7 @@ def _run(
     finished = _count_finished(study)
     display.update(study, finished, seconds)
     while finished < n_trials and time.monotonic() < end and not study._stop_flag:
-        if is_exhausted(space, trials_of_study(study, space)):
+        if space.size < math.inf and is_exhausted(space, trials_of_study(study, space)):
             return (
                 f"space exhausted: all {space.size:.0f} points are evaluated after {finished} of "
                 f"{n_trials} trials"

@@ -43,7 +43,7 @@ interpolant up to a relative error of this order, and duplicates of a point do n
 MAX_TRIES = 12
 LEAST_DAMPING = 1e-4
 
-Moment = tuple[Array, Array]  # (*), and the root mean square error
+Loss = tuple[Array, Array]  # (*), and the root mean square error
 
 
 class Fit(NamedTuple):
@@ -82,7 +82,7 @@ def _difference(a: Theta, b: Theta) -> Theta:
     return jax.tree.map(jnp.subtract, a, b)
 
 
-def _objective(problem: Problem, ridge: Array, theta: Theta, values: Array) -> Moment:
+def _objective(problem: Problem, ridge: Array, theta: Theta, values: Array) -> Loss:
     """(*) and the root mean square error, for r(θ) = `values`."""
     squares = jnp.sum(problem.weights * (problem.targets - values) ** 2)
     away = _difference(theta, problem.theta0)
@@ -145,6 +145,12 @@ def _step(problem: Problem, state: State) -> tuple[State, Array]:
     return jax.tree.map(partial(jnp.where, better), found._replace(damping=lower), here), objective
 
 
+def first_state(problem: Problem) -> State:
+    """At θ0, undamped; what `_step` computes is not known yet."""
+    unknown = jnp.asarray(np.nan)
+    return State(problem.theta0, jnp.asarray(0.0), unknown, unknown, unknown)
+
+
 def gauss_newton(
     problem: Problem,
     *,
@@ -153,8 +159,7 @@ def gauss_newton(
 ) -> Fit:
     """Solve (*). Converged when a step lowers it by less than `tolerance` of its value, or by
     less than (1e-5 sd)² a row: finer than any use of the fit."""
-    zero, nan = np.zeros(()), np.full((), np.nan)
-    state = State(problem.theta0, *map(jnp.asarray, (zero, nan, nan, nan)))
+    state = first_state(problem)
     floor = 1e-10 * max(np.asarray(problem.weights).sum(), 1.0)
     objective, converged, steps = np.inf, False, 0
     while steps < max_steps and not converged:
@@ -166,10 +171,10 @@ def gauss_newton(
 
 
 @partial(jax.jit, static_argnames=("steps", "learning_rate"))
-def _adam(problem: Problem, steps: int, learning_rate: float) -> tuple[Theta, Moment]:
+def _adam(problem: Problem, steps: int, learning_rate: float) -> tuple[Theta, Loss]:
     ridge = _raised(problem.ridge, _gram_and_size(problem, problem.theta0)[1])
 
-    def objective(theta: Theta) -> Moment:
+    def objective(theta: Theta) -> Loss:
         return _objective(problem, ridge, theta, problem.rows.values(theta))
 
     optimiser = optax.adam(learning_rate)
