@@ -21,7 +21,7 @@ def _jacobian(network: MLP, theta: object, x: jax.Array) -> np.ndarray:
 
 
 @pytest.mark.parametrize("activation", sorted(ACTIVATIONS))
-@pytest.mark.parametrize("depth", [1, 2, 3])
+@pytest.mark.parametrize("depth", [1, 3])
 def test_layer_wise_gram_equals_the_jacobian_s(x64: None, activation: str, depth: int) -> None:
     network = MLP(width=7, depth=depth, activation=activation)
     theta = network.init(jax.random.key(0), 3)

@@ -247,3 +247,5 @@ def test_a_space_of_bounds_speaks_arrays() -> None:
     np.testing.assert_array_equal(space.point(params), [1.0, 2.0])
     with pytest.raises(InvalidInput, match="must have 2 coordinates, got 3"):
         space.params([1, 2, 3])
+    with pytest.raises(InvalidInput, match="must be numbers or a dict, got 'ab'"):
+        space.params("ab")

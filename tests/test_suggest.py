@@ -119,8 +119,8 @@ def test_odd_values_give_distinct_finite_points(algorithm: str, values: list[flo
 @pytest.mark.parametrize("algorithm", neurobo.algorithms())
 def test_a_thousand_copies_of_one_point(algorithm: str) -> None:
     history = [({"x": 1.0, "y": 2.0}, float(i % 3)) for i in range(1000)]
-    found = neurobo.suggest(FLOATS, history, n=3, algorithm=algorithm, seed=0)
-    assert len({json.dumps(p) for p in found}) == 3
+    found = neurobo.suggest(FLOATS, history, n=2, algorithm=algorithm, seed=0)
+    assert len({json.dumps(p) for p in found}) == 2
     assert {"x": 1.0, "y": 2.0} not in found
 
 

@@ -147,8 +147,9 @@ def _step(problem: Problem, state: State) -> tuple[State, Array]:
 
 def first_state(problem: Problem) -> State:
     """At θ0, undamped; what `_step` computes is not known yet."""
-    unknown = jnp.asarray(np.nan)
-    return State(problem.theta0, jnp.asarray(0.0), unknown, unknown, unknown)
+    # Arrays of NumPy's, because JAX would compile anew for Python's numbers ("weak" types).
+    zero, unknown = jnp.asarray(np.zeros(())), jnp.asarray(np.full((), np.nan))
+    return State(problem.theta0, zero, unknown, unknown, unknown)
 
 
 def gauss_newton(

@@ -244,7 +244,10 @@ class Space:
     def params(self, point: Any) -> Params:
         """A user's point (dict, or array for a space of bounds) as a checked dict."""
         if self.as_array and not isinstance(point, Mapping):
-            values = np.asarray(point, dtype=float).ravel()
+            try:
+                values = np.asarray(point, dtype=float).ravel()
+            except (TypeError, ValueError):
+                raise InvalidInput(f"a point must be numbers or a dict, got {point!r}") from None
             if len(values) != len(self.distributions):
                 raise InvalidInput(
                     f"a point must have {len(self.distributions)} coordinates, got {len(values)}"
