@@ -19,7 +19,7 @@ demo: $(READY)       ## optimise a real problem and print the best point
 	$(BIN)/neurobo demo
 
 test: $(READY)       ## lint, types and the default tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2
 
 test-slow: $(READY)  ## the statistics that take minutes
 	$(BIN)/python -m pytest -m slow
@@ -33,7 +33,7 @@ format: $(READY)     ## let ruff rewrite the layout
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: bench-solver bench-greedy  ## every benchmark (about an hour)
+bench: bench-solver bench-greedy  ## every benchmark (an hour or two)
 
 bench-solver: $(READY)  ## Gauss-Newton against Adam
 	$(BIN)/python benchmarks/solver.py
