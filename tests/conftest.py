@@ -13,11 +13,17 @@ from jaxtyping import install_import_hook
 CORE = ("data", "networks", "rows", "solve", "ntk", "posterior", "maximise")
 install_import_hook([f"neurobo.{name}" for name in CORE], "typecheck.check")
 
+import hypothesis  # noqa: E402
 import jax  # noqa: E402
 import optuna  # noqa: E402
 import pytest  # noqa: E402
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
+
+# The same examples in every run; `pytest --hypothesis-profile=explore` looks for new ones.
+hypothesis.settings.register_profile("fixed", derandomize=True, deadline=None)
+hypothesis.settings.register_profile("explore", derandomize=False, deadline=None)
+hypothesis.settings.load_profile("fixed")
 
 
 @pytest.fixture

@@ -35,7 +35,7 @@ def test_rows_are_padded_to_few_sizes() -> None:
     assert not data.x[3:].any()
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     st.lists(st.integers(-1000, 1000), min_size=1, max_size=40),
     st.floats(1e-3, 1e3),
