@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test test-slow lint format bench bench-solver bench-greedy clean help
+.PHONY: demo test lint format bench bench-solver bench-greedy clean help
 
 help:                ## list the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*##/\t/'
@@ -20,9 +20,6 @@ demo: $(READY)       ## optimise a real problem and print the best point
 
 test: $(READY)       ## lint, types and the default tests
 	$(BIN)/python -m pytest -n 2
-
-test-slow: $(READY)  ## the statistics that take minutes
-	$(BIN)/python -m pytest -m slow
 
 lint: $(READY)       ## ruff and mypy
 	$(BIN)/ruff check .
