@@ -162,6 +162,28 @@ def test_control_c_keeps_everything_told() -> None:
     assert study.trials[-1].user_attrs["failure"] == "interrupted"
 
 
+def test_control_c_in_a_callback_keeps_the_trial_that_was_told() -> None:
+    def callback(study: optuna.Study, trial: optuna.trial.FrozenTrial) -> None:
+        if trial.number == 2:
+            raise KeyboardInterrupt
+
+    with pytest.warns(NeuroboWarning, match="interrupted after 3 of 12 trials"):
+        study = _minimize(callbacks=[callback])
+    assert [t.state for t in study.trials] == [TrialState.COMPLETE] * 3
+
+
+def test_an_exit_in_the_objective_leaves_its_reason_and_no_running_trial(tmp_path: Path) -> None:
+    def objective(p: dict[str, Any]) -> float:
+        raise SystemExit(3)
+
+    storage = f"sqlite:///{tmp_path}/study.db"
+    with pytest.raises(SystemExit):
+        _minimize(objective, storage=storage, study_name="s")
+    (trial,) = optuna.load_study(study_name="s", storage=storage).trials
+    assert trial.state == TrialState.FAIL
+    assert trial.user_attrs["failure"] == "SystemExit(3)"
+
+
 PROGRAM = """
 import sys, time, neurobo
 def f(p):

@@ -121,14 +121,13 @@ def _polish(score: Score, x: Float[np.ndarray, " d"], box: Box, free: np.ndarray
 
 
 def _candidates(space: Space, data: Data, box: Box, rng: np.random.Generator) -> Matrix:
-    half = CHUNK
-    sobol = qmc.Sobol(space.n_parameters, rng=rng).random(half)
+    sobol = qmc.Sobol(space.n_parameters, rng=rng).random(CHUNK)
     everywhere = space.snap(box.squeeze(space.from_unit(sobol)))
     if data.n == 0:
         return everywhere
     best = data.x[data.order[:8]]
-    parents = best[rng.integers(len(best), size=half)]
-    radius = 10 ** rng.uniform(-3, -0.3, half)
+    parents = best[rng.integers(len(best), size=CHUNK)]
+    radius = 10 ** rng.uniform(-3, -0.3, CHUNK)
     rate = min(1.0, 8 / space.n_parameters)
     near = box.clip(space.mutate(parents, rng, radius, rate))
     return np.concatenate([everywhere, space.snap(near)])
@@ -237,6 +236,3 @@ def minimise(
     x, values = np.concatenate([x, candidates]), np.concatenate([values, scores])
     found = first_free(space, x[np.argsort(values, kind="stable")], data.taken)
     return any_free(space, data.taken, rng) if found is None else found
-
-
-__all__ = ["Score", "any_free", "evaluate", "first_free", "minimise"]

@@ -104,29 +104,36 @@ def _run(
     seconds: list[float] = []
     finished = _count_finished(study)
     display.update(study, finished, seconds)
-    while finished < n_trials and time.monotonic() < end and not study._stop_flag:
-        if space.size < math.inf and is_exhausted(space, trials_of_study(study, space)):
-            return (
-                f"space exhausted: all {space.size:.0f} points are evaluated after {finished} of "
-                f"{n_trials} trials"
-            )
-        trial = study.ask()
-        try:
+    trial: Trial | None = None
+    try:
+        while finished < n_trials and time.monotonic() < end and not study._stop_flag:
+            if space.size < math.inf and is_exhausted(space, trials_of_study(study, space)):
+                return (
+                    f"space exhausted: all {space.size:.0f} points are evaluated after {finished} "
+                    f"of {n_trials} trials"
+                )
+            trial = study.ask()
             began = time.perf_counter()
             params = {name: ask(trial, name, d) for name, d in space.distributions.items()}
             seconds.append(time.perf_counter() - began)
             told = _evaluate(objective, space, study, trial, params)
-        except KeyboardInterrupt:
-            _fail(study, trial, INTERRUPTED)
-            return f"interrupted after {finished} of {n_trials} trials"
-        except BaseException:
-            _fail(study, trial, "neurobo could not make a suggestion")
-            raise
-        finished += 1
-        display.update(study, finished, seconds)
-        for callback in callbacks:
-            callback(study, told)
+            finished += 1
+            display.update(study, finished, seconds)
+            for callback in callbacks:
+                callback(study, told)
+    except KeyboardInterrupt:
+        _abandon(study, trial, INTERRUPTED)
+        return f"interrupted after {finished} of {n_trials} trials"
+    except BaseException as error:
+        _abandon(study, trial, repr(error))
+        raise
     return ""
+
+
+def _abandon(study: Study, trial: Trial | None, reason: str) -> None:
+    """Leave no trial running; one that was told already stays as it is."""
+    if trial and not study.get_trials(deepcopy=False)[trial.number].state.is_finished():
+        _fail(study, trial, reason)
 
 
 def _count_finished(study: Study) -> int:

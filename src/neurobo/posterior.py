@@ -73,7 +73,7 @@ def _normal(key: Array, length: int) -> Float[Array, " n"]:
 
 
 @jax.jit
-def _evaluate(function: Tangent, x: Float[Array, "n d"]) -> Float[Array, " n"]:
+def _tangent_values(function: Tangent, x: Float[Array, "n d"]) -> Float[Array, " n"]:
     return function(x)
 
 
@@ -105,7 +105,7 @@ def draw(
     if corrected:  # lines 2 to 4 of Algorithm 3
         direction = network.without_last_layer(_init(network, tangent_key, x.shape[1]))
         parts = (Tangent(network, g, theta0, direction),)
-        targets = targets - np.asarray(_evaluate(parts[0], x))
+        targets = targets - np.asarray(_tangent_values(parts[0], x))
     problem = Problem(
         ValueRows(network, g, x), jnp.asarray(targets), jnp.asarray(data.mask), jnp.asarray(noise),
         theta0,
