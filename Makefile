@@ -2,8 +2,10 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+BENCH := .venv/.ready-bench
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint format bench bench-solver bench-greedy clean help
+.PHONY: demo test test-peers lint format bench bench-solver bench-smoke bench-results clean help
 
 help:                ## list the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*##/\t/'
@@ -12,14 +14,24 @@ $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit("neurobo needs Python 3.11 or newer, this is " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv .venv
 	@echo "installing neurobo and its development tools into .venv (about a minute) ..."
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(PIP) -e '.[dev]'
 	@touch $(READY)
+
+# Torch first and in this build: a plain `torch` pulls gigabytes of CUDA libraries.
+$(BENCH): $(READY)
+	@echo "installing the benchmark suite's peers into .venv (a few minutes) ..."
+	$(PIP) torch==2.13.0
+	$(PIP) -e '.[dev,bench]'
+	@touch $(BENCH)
 
 demo: $(READY)       ## optimise a real problem and print the best point
 	$(BIN)/neurobo demo
 
 test: $(READY)       ## lint, types and the default tests
 	$(BIN)/python -m pytest -n 2
+
+test-peers: $(BENCH)  ## the tests that need the bench extra: real peers, COCO, simulators
+	$(BIN)/python -m pytest -n 2 -m peers
 
 lint: $(READY)       ## ruff and mypy
 	$(BIN)/ruff check .
@@ -30,13 +42,18 @@ format: $(READY)     ## let ruff rewrite the layout
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: bench-solver bench-greedy  ## every benchmark (an hour or two)
+bench: bench-solver bench-results  ## every benchmark (some hours)
 
 bench-solver: $(READY)  ## Gauss-Newton against Adam
 	$(BIN)/python benchmarks/solver.py
 
-bench-greedy: $(READY)  ## Neural Greedy on the paper's noiseless set
-	$(BIN)/python benchmarks/greedy_table.py
+bench-smoke: $(READY)  ## two minutes: small runs, compared with the stored reference
+	rm -rf results/smoke-now
+	$(BIN)/neurobo bench run smoke --folder results/smoke-now --jobs 2
+	$(BIN)/neurobo bench compare benchmarks/reference/smoke results/smoke-now
+
+bench-results: $(BENCH)  ## run what docs/results.md shows (resumable) and write it again
+	$(BIN)/python benchmarks/results_page.py
 
 clean:               ## remove what the other targets made
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist results src/*.egg-info

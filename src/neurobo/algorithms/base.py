@@ -27,14 +27,15 @@ class Algorithm(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class Entry:
-    make: Callable[[], Algorithm]
+    make: Callable[..., Algorithm]
+    """Called with the options that differ from the defaults."""
     summary: str
 
 
 _REGISTRY: dict[str, Entry] = {}
 
 
-def register(name: str, make: Callable[[], Algorithm], summary: str) -> None:
+def register(name: str, make: Callable[..., Algorithm], summary: str) -> None:
     _REGISTRY[name] = Entry(make, summary)
 
 
@@ -48,12 +49,17 @@ def describe(name: str) -> str:
     return _REGISTRY[name].summary
 
 
+def build(name: str, **given: Any) -> Algorithm:
+    """An algorithm from its name and options."""
+    if name not in _REGISTRY:
+        raise InvalidInput(f"algorithm must be one of {algorithms()}, got {name!r}")
+    return _REGISTRY[name].make(**given)
+
+
 def resolve(algorithm: str | Algorithm) -> Algorithm:
     """An algorithm from its name, or the given one itself."""
     if isinstance(algorithm, str):
-        if algorithm not in _REGISTRY:
-            raise InvalidInput(f"algorithm must be one of {algorithms()}, got {algorithm!r}")
-        return _REGISTRY[algorithm].make()
+        return build(algorithm)
     if not (hasattr(algorithm, "score") and hasattr(algorithm, "radius")):
         raise InvalidInput(
             f"algorithm must be a name or an algorithm object, got {type(algorithm).__name__}"

@@ -6,6 +6,7 @@ is the exploration: a wide network trained this way is a draw from a Gaussian pr
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -89,6 +90,6 @@ def _restlessness(data: Data) -> float:
 register("neural-greedy", NeuralGreedy, "Train a fresh network, go to its minimum (SimpleSMB).")
 register(
     "neural-greedy-posterior",
-    lambda: NeuralGreedy(surrogate="posterior"),
+    partial(NeuralGreedy, surrogate="posterior"),
     "The same with a posterior draw: neural Thompson sampling (PosteriorSMB).",
 )

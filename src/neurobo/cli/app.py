@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from neurobo.cli import bench
 from neurobo.errors import NeuroboError, NeuroboWarning
 
 app = typer.Typer(
@@ -18,6 +19,7 @@ app = typer.Typer(
     help="Neural black-box optimisation: the minimum of an expensive function in few evaluations.",
     pretty_exceptions_enable=False,
 )
+app.add_typer(bench.app, name="bench")
 out = Console()
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for a script to read.")]
@@ -93,6 +95,12 @@ def algorithms(as_json: AsJson = False) -> None:
     for name in names():
         table.add_row(name, describe(name))
     out.print(table)
+
+
+@app.command()
+def problems(as_json: AsJson = False) -> None:
+    """List the benchmark problems."""
+    bench.list_problems(as_json)
 
 
 def main() -> None:

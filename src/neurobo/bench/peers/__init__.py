@@ -1,0 +1,87 @@
+"""Every method the harness can run, by its name with options: `optuna-tpe:multivariate=false`."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from neurobo.algorithms.base import algorithms, build, describe
+from neurobo.bench.peers import (
+    botorch_gp,
+    botorch_trust,
+    cma_es,
+    hebo_gp,
+    nevergrad_ngopt,
+    optuna_samplers,
+    simple,
+    smac_forest,
+)
+from neurobo.bench.peers.base import Method, Optimiser, Task, split_options
+from neurobo.errors import InvalidInput
+from neurobo.sampler import NeuroSampler
+
+__all__ = ["Method", "Optimiser", "Task", "method", "methods"]
+
+_PEERS: dict[str, Method] = {
+    method.name: method
+    for method in (
+        *simple.METHODS,
+        *optuna_samplers.METHODS,
+        *botorch_gp.METHODS,
+        *botorch_trust.METHODS,
+        *smac_forest.METHODS,
+        *hebo_gp.METHODS,
+        *nevergrad_ngopt.METHODS,
+        *cma_es.METHODS,
+    )
+}
+
+
+def methods() -> list[str]:
+    """The names of all methods: our algorithms, then the peers."""
+    return [*algorithms(), *_PEERS]
+
+
+def method(text: str) -> Method:
+    """The method that `name` or `name:key=value,key=value` stands for."""
+    name, options = split_options(text)
+    if name in algorithms():
+        build(name, **options)  # refuses bad options now
+        return replace(_ours(name), options=options)
+    if name not in _PEERS:
+        raise InvalidInput(f"a method must be one of {methods()}, got {name!r}")
+    _check_options(_PEERS[name], options)
+    return replace(_PEERS[name], options=options)
+
+
+def _check_options(peer: Method, options: dict[str, Any]) -> None:
+    _, *known = inspect.signature(peer.make).parameters.values()  # the task comes first
+    if any(p.kind == p.VAR_KEYWORD for p in known):
+        return  # it will say so itself
+    names = [p.name for p in known]
+    unknown = sorted(options.keys() - set(names))
+    if unknown:
+        raise InvalidInput(f"options of {peer.name} must be among {names}, got {unknown}")
+
+
+def _ours(name: str) -> Method:
+    return Method(
+        name,
+        describe(name),
+        partial(_neuro_sampler, name),
+        packages=("neurobo", "jax", "optuna"),
+        handles=frozenset({"mixed"}),
+        ours=True,
+    )
+
+
+def _neuro_sampler(name: str, task: Task, **options: Any) -> Optimiser:
+    sampler = NeuroSampler(
+        build(name, **options),
+        seed=task.seed,
+        n_startup_trials=task.n_start,
+        search_space=task.space.distributions,
+    )
+    return optuna_samplers.OptunaOptimiser(task, sampler)

@@ -1,0 +1,150 @@
+"""What a benchmark problem is: one record that the runner, the docs and the listing all read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from neurobo.errors import NeuroboError
+from neurobo.space import Params, Space, SpaceLike
+
+Vector = Float[np.ndarray, " d"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one evaluation gave."""
+
+    value: float
+    """What the optimiser is told, lower is better; NaN if the evaluation failed."""
+    constraints: Mapping[str, float] = field(default_factory=dict)
+    """Feasible where every one is at most 0."""
+    truth: float | None = None
+    """The value without noise, where it is known and differs."""
+    failure: str = ""
+    """Why there is no value."""
+
+    @property
+    def noiseless(self) -> float:
+        return self.value if self.truth is None else self.truth
+
+    @property
+    def violation(self) -> float:
+        """By how much the constraints are broken, all together; 0 where feasible."""
+        return sum(max(0.0, c) for c in self.constraints.values())
+
+
+Evaluate = Callable[[Params, np.random.Generator], Outcome]
+"""A pure function: all chance comes from the generator."""
+Law = Callable[[Callable[[Any], Any], Any], Any]
+"""residual(u, x) of a differential equation, zero where it holds; written in JAX."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A function to minimise, and all that is known of it."""
+
+    name: str
+    summary: str
+    source: str
+    """Where the definition comes from."""
+    space: Space
+    evaluate: Evaluate
+    budget: int
+    """Evaluations in the experiments it comes from."""
+    optimum: float | None = None
+    """The lowest feasible value without noise, where it is known."""
+    best: Params | None = None
+    """One point that has it."""
+    constraints: tuple[str, ...] = ()
+    laws: tuple[Law, ...] = ()
+    """Differential equations that the function obeys, in the space's own coordinates."""
+    pool: Callable[[], Mapping[str, np.ndarray]] | None = None
+    """Features of the candidates that an integer parameter counts, loaded when asked for."""
+    noisy: bool = False
+    everywhere: bool = False
+    """Whether the formula holds, with the same lowest value, outside the box too, so that the
+    problem can be shifted and rotated."""
+
+    @property
+    def dim(self) -> int:
+        return len(self.space.distributions)
+
+    @property
+    def centred(self) -> bool:
+        """Whether the optimum sits in the middle of the box, which flatters many methods."""
+        if self.best is None or not self.space.numeric.all():
+            return False
+        return bool(np.abs(self.space.encode([self.best])).max() < 0.05)
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """What an optimiser must be able to handle."""
+        kinds = set()
+        if not self.space.continuous.all():
+            kinds.add("mixed")
+        if self.constraints:
+            kinds.add("constraints")
+        if self.pool is not None:
+            kinds = {"pool"}
+        return frozenset(kinds)
+
+    def regret(self, value: float) -> float:
+        return math.nan if self.optimum is None else value - self.optimum
+
+    def renamed(self, addition: str, **changes: Any) -> Problem:
+        return replace(self, name=f"{self.name}+{addition}", **changes)
+
+
+def of_vector(
+    name: str,
+    summary: str,
+    function: Callable[[Vector], float | tuple[float, Mapping[str, float]]],
+    bounds: Sequence[tuple[float, float]],
+    *,
+    best: Sequence[float] | None = None,
+    **known: Any,
+) -> Problem:
+    """A problem whose noiseless function takes a vector of a box."""
+    space = Space.of(list(bounds))
+    at = None if best is None else space.params(np.array(best, dtype=float))
+    return of_function(name, summary, lambda p: function(space.point(p)), space, best=at, **known)
+
+
+def of_function(
+    name: str,
+    summary: str,
+    function: Callable[[Params], float | tuple[float, Mapping[str, float]]],
+    space: SpaceLike | Space,
+    **known: Any,
+) -> Problem:
+    """A problem whose noiseless function takes a dict of parameters."""
+
+    def evaluate(params: Params, rng: np.random.Generator) -> Outcome:
+        result = function(params)
+        value, constraints = result if isinstance(result, tuple) else (result, {})
+        return Outcome(float(value), {n: float(c) for n, c in constraints.items()})
+
+    return Problem(name, summary, space=Space.of(space), evaluate=evaluate, **known)
+
+
+class MissingPackage(NeuroboError):
+    """An optional package is not installed."""
+
+
+def require(package: str, *, extra: str = "bench") -> ModuleType:
+    """Import an optional package, or say what to install."""
+    try:
+        return import_module(package)
+    except ImportError as error:
+        raise MissingPackage(
+            f"this needs the package {package!r}; install the extra: "
+            f"pip install 'neurobo[{extra}]' (it could not be imported: {error})"
+        ) from error

@@ -1,0 +1,147 @@
+"""Hyper-parameters of learning machines on small real data, as in the STO-BNTS experiments.
+
+The data come with scikit-learn, since MNIST and the Pima diabetes set would have to be fetched.
+Folds and the models' seeds are fixed, so that a setting has one value. The models and data are kept
+small enough for an evaluation to take about half a second on one core.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from neurobo.bench.problem import Problem, of_function, require
+from neurobo.space import Params, Space, SpaceLike, categorical, float_range
+from neurobo.threads import one_blas_thread
+
+FOLDS = 3
+IMAGES = 900
+"""How many of the 1797 digits the network is tuned on: its training is the slowest."""
+SOURCE = "after Dai et al. 2022, Sample-Then-Optimize Batch Neural Thompson Sampling, 5.2"
+
+Fold = tuple[Int[np.ndarray, " train"], Int[np.ndarray, " test"]]
+
+
+@cache
+def _data(name: str) -> tuple[Float[np.ndarray, "n d"], np.ndarray]:
+    inputs, targets = getattr(require("sklearn.datasets"), f"load_{name}")(return_X_y=True)
+    return inputs, targets
+
+
+def _folds(targets: np.ndarray, *, classes: bool = True) -> Iterator[Fold]:
+    selection = require("sklearn.model_selection")
+    kind = selection.StratifiedKFold if classes else selection.KFold
+    return kind(FOLDS, shuffle=True, random_state=0).split(targets, targets)
+
+
+def _forest(p: Params) -> float:
+    """The share of the variance that predictions leave over: 1 - R²."""
+    inputs, targets = _data("diabetes")
+    predicted = np.empty_like(targets)
+    for train, test in _folds(targets, classes=False):
+        model = require("sklearn.ensemble").RandomForestRegressor(**p, n_jobs=1, random_state=0)
+        predicted[test] = model.fit(inputs[train], targets[train]).predict(inputs[test])
+    return float(np.mean((targets - predicted) ** 2) / np.var(targets))
+
+
+def _boosting(p: Params) -> float:
+    """The mean log-loss: far finer than counting the few errors among 569 patients."""
+    inputs, targets = _data("breast_cancer")
+    chances = np.empty((len(targets), 2))
+    for train, test in _folds(targets):
+        model = require("sklearn.ensemble").GradientBoostingClassifier(**p, random_state=0)
+        chances[test] = model.fit(inputs[train], targets[train]).predict_proba(inputs[test])
+    return float(require("sklearn.metrics").log_loss(targets, chances))
+
+
+def _network(p: Params) -> float:
+    """The share of images that are misread."""
+    inputs, targets = _data("digits")
+    inputs, targets = inputs[:IMAGES], targets[:IMAGES]
+    wrong = 0
+    for train, test in _folds(targets):
+        low, size = np.zeros(inputs.shape[1]), np.full(inputs.shape[1], 16.0)
+        if p["scaling"] == "standard":  # some border pixels are 0 in every image
+            low, size = inputs[train].mean(0), inputs[train].std(0) + 1e-3
+        model = require("sklearn.neural_network").MLPClassifier(
+            (p["width"],) * p["layers"],
+            activation=p["activation"],
+            solver=p["solver"],
+            batch_size=p["batch_size"],
+            learning_rate_init=p["learning_rate"],
+            alpha=p["alpha"],
+            random_state=0,
+        )
+        for _ in range(p["epochs"]):  # `fit` would warn that so few epochs do not converge
+            model.partial_fit((inputs[train] - low) / size, targets[train], classes=range(10))
+        wrong += int(np.sum(model.predict((inputs[test] - low) / size) != targets[test]))
+    return wrong / len(targets)
+
+
+def _tuning(
+    name: str, summary: str, error: Callable[[Params], float], space: SpaceLike, **known: Any
+) -> Problem:
+    checked = Space.of(space)
+
+    def measure(params: Params) -> float:
+        settings = checked.params(params)
+        with one_blas_thread():  # more of them would change the last digits, and take longer
+            return error(settings)
+
+    return of_function(name, summary, measure, checked, source=SOURCE, **known)
+
+
+PROBLEMS = (
+    _tuning(
+        "forest-diabetes-6",
+        "random forest on the diabetes data: cross-validated share of variance left over",
+        _forest,
+        {
+            "n_estimators": categorical([5, 10, 20, 40]),
+            "criterion": categorical(["squared_error", "poisson"]),
+            "max_depth": categorical([2, 4, 6, 8, None]),
+            "max_features": categorical([0.1, 0.2, 0.4, 0.7, 1.0]),
+            "min_samples_leaf": categorical([1, 2, 4, 8, 16]),
+            "bootstrap": categorical([True, False]),
+        },
+        budget=50,
+    ),
+    _tuning(
+        "boosting-cancer-9",
+        "gradient boosting on the breast cancer data: cross-validated log-loss",
+        _boosting,
+        {
+            "learning_rate": float_range(0.01, 1.0, log=True),
+            "subsample": float_range(0.3, 1.0),
+            "max_features": float_range(0.05, 1.0),
+            "min_impurity_decrease": float_range(1e-5, 1.0, log=True),
+            "n_estimators": categorical([10, 20, 40, 60]),
+            "max_depth": categorical([1, 2, 3, 4, 6]),
+            "min_samples_leaf": categorical([1, 2, 5, 10, 20]),
+            "max_leaf_nodes": categorical([None, 4, 8, 16]),
+            "loss": categorical(["log_loss", "exponential"]),
+        },
+        budget=100,
+    ),
+    _tuning(
+        "mlp-digits-9",
+        f"small neural network on {IMAGES} images of digits: cross-validated share misread",
+        _network,
+        {
+            "learning_rate": float_range(1e-4, 0.03, log=True),
+            "alpha": float_range(1e-6, 1.0, log=True),
+            "width": categorical([8, 16, 32, 64]),
+            "layers": categorical([1, 2, 3]),
+            "activation": categorical(["relu", "tanh", "logistic"]),
+            "solver": categorical(["adam", "sgd"]),
+            "batch_size": categorical([32, 64, 128]),
+            "epochs": categorical([5, 10, 15]),
+            "scaling": categorical(["range", "standard"]),
+        },
+        budget=100,
+    ),
+)

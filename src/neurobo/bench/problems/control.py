@@ -1,0 +1,124 @@
+"""Controllers to tune: landing on the moon, and a rover's way between obstacles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float
+from scipy.interpolate import make_interp_spline
+
+from neurobo.bench.problem import Outcome, Problem, Vector, of_vector, require
+from neurobo.bench.problems.pushing import box2d
+from neurobo.space import Params, Space
+
+EPISODES = 20
+STEPS = 1000
+HEURISTIC = (0.25, 0.5, 0.2, 0.275, 0.25, 0.5, 0.25, 0.25, 0.0, 0.25, 0.025, 0.025)
+"""Gymnasium's own hand-made controller as a point of the lander's box."""
+
+_LANDER = Space.of([(0.0, 1.0)] * 12)
+
+
+def lander_action(w: Vector, s: Float[np.ndarray, " 8"]) -> int:
+    """What a controller with gains `w` fires in state `s`: nothing, left, main or right engine.
+
+    The state is x, y, their speeds, the angle, its speed, and whether each leg touches the ground.
+    """
+    angle_target = min(max(w[0] * s[0] + w[1] * s[2], -w[2]), w[2])
+    angle = w[4] * (angle_target - s[4]) - w[5] * s[5]
+    hover = w[6] * (w[3] * abs(s[0]) - s[1]) - w[7] * s[3]
+    if s[6] or s[7]:
+        angle, hover = w[8], -w[9] * s[3]
+    if hover > abs(angle) and hover > w[10]:
+        return 2
+    if angle < -w[11]:
+        return 3
+    return 1 if angle > w[11] else 0
+
+
+def _land(params: Params, rng: np.random.Generator) -> Outcome:
+    """Minus the mean return of some episodes, whose weather the generator chooses."""
+    gains = 2 * _LANDER.point(_LANDER.params(params))
+    box2d()
+    env = require("gymnasium").make("LunarLander-v3", disable_env_checker=True).unwrapped
+    try:
+        returns = [_episode(env, gains, seed) for seed in rng.integers(2**31, size=EPISODES)]
+    finally:
+        env.close()
+    return Outcome(-float(np.mean(returns)))
+
+
+def _episode(env: Any, gains: Vector, seed: int) -> float:
+    state, _ = env.reset(seed=int(seed))
+    total = 0.0
+    for _ in range(STEPS):
+        state, reward, landed, _, _ = env.step(lander_action(gains, state))
+        total += float(reward)
+        if landed:
+            break
+    return total
+
+
+POINTS = 10
+OBSTACLES = 30
+HALF_WIDTH = 0.05
+START, GOAL = np.array([0.05, 0.05]), np.array([0.95, 0.95])
+SAMPLES = 1000
+
+Places = Float[np.ndarray, "n 2"]
+
+
+def obstacles() -> Places:
+    """The middles of the boxes in the rover's way, clear of its start and its goal.
+
+    They are ours, drawn once: values here cannot be compared with published ones.
+    """
+    middles = np.random.default_rng(2018).uniform(size=(10 * OBSTACLES, 2))
+    clear = [np.abs(middles - end).max(1) > 2 * HALF_WIDTH for end in (START, GOAL)]
+    return middles[clear[0] & clear[1]][:OBSTACLES]
+
+
+_MIDDLES = obstacles()
+
+
+def blocked(places: Places) -> Bool[np.ndarray, " n"]:
+    """Whether a place lies in an obstacle or outside the unit square."""
+    hit = np.abs(places[:, None] - _MIDDLES).max(2) < HALF_WIDTH
+    return hit.any(1) | (np.abs(places - 0.5).max(1) > 0.5)
+
+
+def route(x: Vector) -> Places:
+    """A cubic spline from the start through the given points, in equal times, to the goal."""
+    through = np.vstack([START, x.reshape(POINTS, 2), GOAL])
+    spline = make_interp_spline(np.linspace(0, 1, len(through)), through, k=3)
+    return np.asarray(spline(np.linspace(0, 1, SAMPLES)))
+
+
+def _drive(x: Vector) -> float:
+    """The cost along the way: 0.05 per length, and 20 more where it is blocked."""
+    places = route(x)
+    cost = 0.05 + 20.0 * blocked(places)
+    lengths = np.linalg.norm(np.diff(places, axis=0), axis=1)
+    return float(lengths @ (cost[:-1] + cost[1:]) / 2)
+
+
+PROBLEMS = (
+    Problem(
+        "lunar-lander-12",
+        f"gains of a moon lander's controller: minus the mean return of {EPISODES} landings",
+        source="Eriksson et al. 2019, Scalable Global Optimization via Local Bayesian Optimization",
+        space=_LANDER,
+        evaluate=_land,
+        budget=520,
+        noisy=True,
+    ),
+    of_vector(
+        "rover-20",
+        "a rover's way between obstacles (placed by us): its length, and a penalty where blocked",
+        _drive,
+        [(-0.1, 1.1)] * (2 * POINTS),
+        source="after Wang et al. 2018, Batched Large-scale Bayesian Optimization",
+        budget=520,
+    ),
+)

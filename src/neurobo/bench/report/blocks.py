@@ -1,0 +1,138 @@
+"""What a report is made of, before it becomes markdown or HTML. Plain records without behaviour."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from neurobo.bench.report.contests import Ranking
+
+Vector = Float[np.ndarray, " n"]
+
+# Okabe and Ito's colours, which colour-blind people can tell apart, without the pale yellow.
+COLOURS = (
+    "#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#444444", "#8B5A2B",
+)  # fmt: skip
+DASHES = ("solid", "dash", "dot")
+
+
+@dataclass(frozen=True)
+class Style:
+    """How a method looks in every picture."""
+
+    colour: str
+    dash: str
+    ours: bool
+
+
+def styles(methods: Sequence[str], ours: Sequence[str]) -> dict[str, Style]:
+    return {
+        name: Style(
+            COLOURS[i % len(COLOURS)], DASHES[i // len(COLOURS) % len(DASHES)], name in ours
+        )
+        for i, name in enumerate(methods)
+    }
+
+
+@dataclass(frozen=True)
+class Cell:
+    text: str
+    bold: bool = False
+    verdict: int = 0
+    """1 for good news about our method, -1 for bad news."""
+    detail: str = ""
+    """What stands smaller behind or below the text."""
+
+
+@dataclass(frozen=True)
+class Table:
+    header: Sequence[str]
+    rows: Sequence[Sequence[Cell | str]]
+    caption: str = ""
+    words: bool = False
+    """Whether all columns hold words, not only the first."""
+
+
+@dataclass(frozen=True)
+class Line:
+    method: str
+    x: Vector
+    y: Vector
+    low: Vector | None = None
+    """Lower and upper edge of a band."""
+    high: Vector | None = None
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One plot of lines."""
+
+    title: str
+    lines: Sequence[Line]
+    x_label: str
+    y_label: str
+    log_x: bool = False
+    log_y: bool = False
+    start: float | None = None
+    """Where the common start ends."""
+    y_range: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Plots side by side."""
+
+    name: str
+    caption: str
+    panels: Sequence[Panel]
+
+
+@dataclass(frozen=True)
+class RankFigure:
+    name: str
+    caption: str
+    ranking: Ranking
+
+
+@dataclass(frozen=True)
+class Card:
+    """A problem: its plot and its table."""
+
+    title: str
+    note: str
+    panel: Panel
+    table: Table
+
+
+@dataclass(frozen=True)
+class Cards:
+    name: str
+    caption: str
+    cards: Sequence[Card]
+
+
+@dataclass(frozen=True)
+class Items:
+    """A list of remarks."""
+
+    items: Sequence[str]
+
+
+Block = str | Items | Table | Figure | RankFigure | Cards
+
+
+@dataclass(frozen=True)
+class Section:
+    title: str
+    blocks: Sequence[Block]
+
+
+@dataclass(frozen=True)
+class Page:
+    title: str
+    sections: Sequence[Section]
+    styles: Mapping[str, Style]
+    """By method, in the order of the legend."""

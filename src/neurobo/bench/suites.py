@@ -1,0 +1,240 @@
+"""Which problems, methods, seeds and budgets make an experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from neurobo.bench.peers import method, methods
+from neurobo.bench.problems import problem
+from neurobo.bench.records import Job
+from neurobo.errors import InvalidInput, check_number
+from neurobo.start import default_size, paper_size
+
+OURS = "ours"
+"""Stands for every registered algorithm of ours."""
+
+
+@dataclass(frozen=True)
+class Suite:
+    """An experiment. Methods that cannot handle a problem are left out of it."""
+
+    name: str
+    summary: str
+    problems: tuple[str, ...]
+    methods: tuple[str, ...]
+    seeds: int = 5
+    first_seed: int = 1000
+    """Settings are chosen on lower seeds, if at all."""
+    budgets: dict[str, int] = field(default_factory=dict)
+    """Evaluations where they differ from the problem's own budget, by name with wrappers."""
+    paper_start: bool = False
+    """Whether the start follows the Neural Greedy paper's size rule instead of ours."""
+
+
+def bbob_names(
+    dims: Sequence[int], functions: Sequence[int], instances: Sequence[int]
+) -> tuple[str, ...]:
+    return tuple(f"bbob-f{f}-d{d}-i{i}" for d in dims for f in functions for i in instances)
+
+
+# One or two of each of COCO's five groups: separable, moderate, ill-conditioned, multi-modal with
+# and without global structure.
+BBOB_FUNCTIONS = (1, 3, 8, 10, 13, 15, 20, 21)
+GREEDY_SET = (
+    "branin-2",
+    "hartmann-6",
+    "styblinski-tang-10",
+    "levy-15",
+    "ackley-20",
+    "schwefel-3",
+    "rosenbrock-40",
+    "rastrigin-100",
+)
+HIGH = tuple(f"{name}-{d}" for name in ("ackley", "levy", "michalewicz") for d in (10, 20, 50, 100))
+
+SUITES = {
+    suite.name: suite
+    for suite in (
+        Suite(
+            "smoke",
+            "two minutes: does everything work, and is nothing worse than it was",
+            ("branin-2+shift", "hartmann-6+shift", "ackley-5+shift", "levy-10+shift"),
+            ("random", "optuna-tpe", OURS),
+            seeds=3,
+            budgets={
+                "branin-2+shift": 25,
+                "hartmann-6+shift": 30,
+                "ackley-5+shift": 30,
+                "levy-10+shift": 40,
+            },
+        ),
+        Suite(
+            "greedy",
+            "tables 5.1 and 5.2 of the Neural Greedy thesis: without noise, then with noise whose "
+            "standard deviation is 10 % of the range",
+            (*GREEDY_SET, *(f"{name}+noise=0.1" for name in GREEDY_SET)),
+            (OURS, "optuna-gp"),
+            first_seed=200,
+            paper_start=True,
+        ),
+        Suite(
+            "sto",
+            "the STO-BNTS experiments: control and AutoML",
+            (
+                "lunar-lander-12",
+                "rover-20",
+                "forest-diabetes-6",
+                "boosting-cancer-9",
+                "digits-pool",
+            ),
+            (OURS, "botorch-ts", "botorch-ucb", "random"),
+        ),
+        Suite(
+            "neural-bo",
+            "the Neural-BO experiments: high dimensions with noise variance 1 % of the range, bbob "
+            "at 20 evaluations for each dimension, sensitive samples, documents, robot pushing",
+            (
+                *(f"{name}+variance=0.01" for name in HIGH),
+                *bbob_names((2, 3, 5, 10), range(1, 25), range(1, 16)),
+                "sensitive-samples-49",
+                "documents-500",
+                "robot-pushing-14",
+            ),
+            (OURS, "botorch-logei", "smac-forest", "random"),
+            budgets={"ackley-20+variance=0.01": 2000},
+        ),
+        Suite(
+            "bbob",
+            "COCO at 20 evaluations for each dimension: 8 functions, 2 instances, d = 2, 3, 5",
+            bbob_names((2, 3, 5), BBOB_FUNCTIONS, (1, 2)),
+            (OURS, "optuna-gp", "optuna-tpe", "cma-es", "random"),
+            seeds=1,
+        ),
+        Suite(
+            "cbo",
+            "unknown constraints, as in the Neural-CBO experiments",
+            (
+                "constrained-branin-2",
+                "simionescu-2",
+                "constrained-ackley-5",
+                "constrained-hartmann-6",
+                "gas-compressor-4",
+                "speed-reducer-7",
+                "realistic-samples-49",
+            ),
+            (OURS, "botorch-logei", "scbo", "optuna-gp", "optuna-tpe", "random"),
+        ),
+        Suite(
+            "pinn",
+            "a known differential equation, as in the PINN-BO experiments",
+            (
+                "physics-drop-wave-2",
+                "physics-styblinski-tang-10",
+                "physics-rastrigin-20",
+                "physics-michalewicz-30",
+                "physics-cosine-mixture-50",
+                "heat-1",
+                "heat-2",
+                "heat-3",
+                "beam-1",
+                "oscillator-1",
+            ),
+            (OURS, "botorch-logei", "random"),
+        ),
+        Suite(
+            "peers",
+            "the headline comparison: shifted synthetic functions from 2 to 40 dimensions, mixed "
+            "AutoML, constraints, a pool of candidates",
+            (
+                "branin-2+shift",
+                "hartmann-6+shift",
+                "styblinski-tang-10+shift",
+                "levy-15+shift",
+                "ackley-20+shift",
+                "rosenbrock-40+shift",
+                "forest-diabetes-6",
+                "boosting-cancer-9",
+                "constrained-ackley-5",
+                "digits-pool",
+            ),
+            (
+                OURS,
+                "botorch-logei",
+                "turbo-1",
+                "scbo",
+                "optuna-gp",
+                "optuna-tpe",
+                "smac-forest",
+                "nevergrad-ngopt",
+                "cma-es",
+                "random",
+            ),
+            budgets={
+                "branin-2+shift": 40,
+                "hartmann-6+shift": 60,
+                "styblinski-tang-10+shift": 80,
+                "levy-15+shift": 80,
+                "ackley-20+shift": 80,
+                "rosenbrock-40+shift": 80,
+                "forest-diabetes-6": 40,
+                "boosting-cancer-9": 50,
+                "constrained-ackley-5": 50,
+                "digits-pool": 50,
+            },
+        ),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A suite as the user wants it run."""
+
+    problems: tuple[str, ...] = ()
+    methods: tuple[str, ...] = ()
+    seeds: int | None = None
+    scale: float = 1.0
+
+
+def suite(name: str) -> Suite:
+    if name not in SUITES:
+        raise InvalidInput(f"a suite must be one of {list(SUITES)}, got {name!r}")
+    return SUITES[name]
+
+
+def jobs(suite: Suite, choice: Choice) -> list[Job]:
+    """The runs of a suite, seed by seed, so that a stopped experiment is a smaller whole one."""
+    check_number("scale", choice.scale, above=0)
+    if choice.scale > 1:
+        raise InvalidInput(f"scale must be at most 1, got {choice.scale}")
+    names = choice.problems or suite.problems
+    seeds = choice.seeds or max(1, round(suite.seeds * choice.scale))
+    wanted = [method(text) for text in expand(choice.methods or suite.methods)]
+    labels = expand(choice.methods or suite.methods)
+    found = []
+    for seed in range(suite.first_seed, suite.first_seed + seeds):
+        for name in names:
+            about = problem(name, seed)
+            budget = suite.budgets.get(name, about.budget)
+            n_start = (
+                paper_size(about.dim, budget) if suite.paper_start else default_size(about.space)
+            )
+            scaled = max(round(budget * choice.scale), min(budget, n_start + 1))
+            found += [
+                Job(name, label, seed, scaled, n_start)
+                for label, m in zip(labels, wanted, strict=True)
+                if about.kinds <= m.handles
+            ]
+    return found
+
+
+def expand(names: Sequence[str]) -> list[str]:
+    """Method names with `ours` spelled out."""
+    spelled = []
+    for name in names:
+        if name == OURS:
+            spelled += [m for m in methods() if method(m).ours]
+        else:
+            spelled.append(name)
+    return list(dict.fromkeys(spelled))

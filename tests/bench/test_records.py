@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from neurobo.bench.records import Job, Record, Store, write_line
+from neurobo.errors import NeuroboError, NeuroboWarning
+
+JOB = Job("branin-2", "random", 1, 4, 2)
+
+
+def test_a_record_comes_back_as_it_was(tmp_path: Path) -> None:
+    record = Record(
+        JOB,
+        values=[1.5, math.inf, -2.0],
+        violations=[0.0, 1.0, 0.25],
+        best={"x": 0.1, "kind": "a\nb"},
+        versions={"numpy": "2"},
+        optimum=-3.0,
+    )
+    store = Store(tmp_path)
+    store.append(record)
+    store.append(Record(JOB, error="broke"))
+    first, second = store.read()
+    assert write_line(first) == write_line(record)
+    assert (second.job, second.error) == (JOB, "broke")
+
+
+def test_best_so_far_knows_noise_constraints_and_failures() -> None:
+    nan = math.nan
+    noisy = Record(JOB, values=[1.0, -9.0, 0.5], truths=[2.0, 3.0, 1.0], optimum=0.5)
+    np.testing.assert_allclose(noisy.regrets(), [1.5, 1.5, 0.5])
+    constrained = Record(JOB, values=[1.0, 5.0, -1.0, 4.0], violations=[0.1, 0.0, 2.0, 0.0])
+    np.testing.assert_allclose(constrained.best_so_far(), [nan, 5.0, 5.0, 4.0])
+    failed = Record(JOB, values=[nan, 2.0, nan])
+    np.testing.assert_allclose(failed.best_so_far(), [nan, 2.0, 2.0])
+
+
+def test_a_torn_last_line_is_left_out_and_the_next_record_is_whole(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.append(Record(JOB, error="first"))
+    with store.path.open("a") as file:
+        file.write('{"schema": 1, "job": {"prob')  # as a crash leaves it
+    store.append(Record(JOB, error="second"))
+    with pytest.warns(NeuroboWarning, match="line 2 is torn"):
+        assert [r.error for r in store.read()] == ["first", "second"]
+
+
+def test_a_foreign_file_is_named(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    for text, cause in [('{"a": 1}', "schema"), ('{"schema": 2}', "schema must be 1, got 2")]:
+        store.path.write_text(text + "\n")
+        with pytest.raises(NeuroboError, match=r"runs\.jsonl line 1 is no record.*" + cause):
+            store.read()
+
+
+def test_only_one_writer(tmp_path: Path) -> None:
+    with (
+        Store(tmp_path).locked(),
+        pytest.raises(NeuroboError, match="only one"),
+        Store(tmp_path).locked(),
+    ):
+        pass
+    with Store(tmp_path).locked():
+        pass
