@@ -5,7 +5,7 @@ READY := .venv/.ready
 BENCH := .venv/.ready-bench
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test test-peers lint format bench bench-solver bench-smoke bench-results clean help
+.PHONY: demo test hebo test-peers lint format bench bench-solver bench-smoke bench-results clean help
 
 help:                ## list the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*##/\t/'
@@ -52,9 +52,20 @@ bench-smoke: $(READY)  ## two minutes: small runs, compared with the stored refe
 	$(BIN)/neurobo bench run smoke --folder results/smoke-now --jobs 2
 	$(BIN)/neurobo bench compare benchmarks/reference/smoke results/smoke-now
 
+# HEBO pins packages that no other peer can live with; about 2 GB and three minutes.
+.venv-hebo/.ready:
+	$(PYTHON) -m venv .venv-hebo
+	.venv-hebo/bin/python -m pip install --quiet --disable-pip-version-check HEBO==0.3.6 torch==2.13.0 \
+	    numpy==1.24.4 'scipy<1.13' 'pandas<2.3' 'scikit-learn<1.5' 'matplotlib<3.9' 'GPy<1.14' \
+	    'gpytorch<1.15' 'autograd<1.7' 'contourpy<1.3' 'setuptools<80'
+	@touch $@
+
+hebo: .venv-hebo/.ready  ## an environment for HEBO; use it by NEUROBO_HEBO_PYTHON
+	@echo "export NEUROBO_HEBO_PYTHON=$(CURDIR)/.venv-hebo/bin/python"
+
 bench-results: $(BENCH)  ## run what docs/results.md shows (resumable) and write it again
 	$(BIN)/python benchmarks/results_page.py
 
 clean:               ## remove what the other targets made
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist results src/*.egg-info
+	rm -rf .venv .venv-hebo .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist results src/*.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -51,6 +51,7 @@ def run_on(
             budget=job.budget,
             n_start=job.n_start,
             seed=job.seed,
+            noisy=problem.noisy,
             constraints=problem.constraints,
             laws=problem.laws,
             pool=None if problem.pool is None else problem.pool(),
@@ -91,7 +92,7 @@ def run_on(
         if best is not None and problem.noisy and not _knows_truth(outcomes)
         else None,
         centred=problem.centred,
-        versions=versions(method),
+        versions={**versions(method), **getattr(optimiser, "versions", {})},
         machine=machine(),
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
     )

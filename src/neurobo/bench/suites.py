@@ -59,15 +59,10 @@ SUITES = {
         Suite(
             "smoke",
             "two minutes: does everything work, and is nothing worse than it was",
-            ("branin-2+shift", "hartmann-6+shift", "ackley-5+shift", "levy-10+shift"),
-            ("random", "optuna-tpe", OURS),
-            seeds=3,
-            budgets={
-                "branin-2+shift": 25,
-                "hartmann-6+shift": 30,
-                "ackley-5+shift": 30,
-                "levy-10+shift": 40,
-            },
+            ("branin-2+shift", "ackley-5+shift", "levy-10+shift"),
+            ("auto", "neural-greedy", "optuna-tpe", "random"),
+            seeds=4,
+            budgets={"branin-2+shift": 25, "ackley-5+shift": 30, "levy-10+shift": 35},
         ),
         Suite(
             "greedy",
@@ -224,7 +219,7 @@ def jobs(suite: Suite, choice: Choice) -> list[Job]:
             found += [
                 Job(name, label, seed, scaled, n_start)
                 for label, m in zip(labels, wanted, strict=True)
-                if about.kinds <= m.handles
+                if m.needs <= about.kinds <= m.handles
             ]
     return found
 

@@ -24,6 +24,8 @@ class Task:
     n_start: int
     """How many points of the common start design are told before the first `ask`."""
     seed: int
+    noisy: bool = False
+    """Whether the same point may give another value; users know that of their functions."""
     constraints: tuple[str, ...] = ()
     laws: tuple[Law, ...] = ()
     pool: Mapping[str, np.ndarray] | None = None
@@ -54,6 +56,8 @@ class Method:
     """Distributions whose versions a record keeps."""
     handles: frozenset[str] = frozenset()
     """Among "mixed", "constraints" and "pool"; continuous boxes are always handled."""
+    needs: frozenset[str] = frozenset()
+    """What a problem must have for the method to make sense."""
     ours: bool = False
     options: Mapping[str, Any] = field(default_factory=dict)
 

@@ -132,7 +132,7 @@ def is_noisy(task: Task, given: bool | None) -> bool:
     """Whether to expect noise: as given, else as the task says (users know their functions)."""
     if given is not None and not isinstance(given, bool):
         raise InvalidInput(f"noisy must be true or false, got {given!r}")
-    return bool(getattr(task, "noisy", False)) if given is None else given
+    return task.noisy if given is None else given
 
 
 def bounded_noise(highest: float) -> Any:

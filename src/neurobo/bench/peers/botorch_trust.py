@@ -212,5 +212,6 @@ METHODS = (
         _scbo,
         PACKAGES,
         handles=frozenset({"constraints"}),
+        needs=frozenset({"constraints"}),
     ),
 )
