@@ -121,11 +121,14 @@ def report(
 def compare(
     a: Annotated[Path, typer.Argument(help="The folder before.")],
     b: Annotated[Path, typer.Argument(help="The folder after.")],
+    level: Annotated[
+        float, typer.Option(help="How often unchanged code may be called worse.")
+    ] = 0.05,
 ) -> None:
     """Compare two folders run by run; exit code 1 if B is significantly worse than A."""
     from neurobo.bench.compare import compare as compare_folders
 
-    found = compare_folders(a, b)
+    found = compare_folders(a, b, level)
     typer.echo(found.to_markdown())
     if found.worse:
         raise typer.Exit(1)

@@ -24,11 +24,11 @@ class Task:
     n_start: int
     """How many points of the common start design are told before the first `ask`."""
     seed: int
-    noisy: bool = False
-    """Whether the same point may give another value; users know that of their functions."""
     constraints: tuple[str, ...] = ()
     laws: tuple[Law, ...] = ()
     pool: Mapping[str, np.ndarray] | None = None
+    noisy: bool = False
+    """Whether the same point may give another value; users know that of their functions."""
 
 
 class Optimiser(Protocol):
