@@ -18,7 +18,7 @@ from scipy.stats import qmc
 
 import neurobo
 from neurobo.bench.peers.base import Method, Optimiser, Task
-from neurobo.bench.peers.botorch_common import Cube, Peer, Pool, Told
+from neurobo.bench.peers.botorch_common import Cube, Peer, Pool, Told, is_noisy
 from neurobo.bench.peers.botorch_gp import METHODS as GP_METHODS
 from neurobo.bench.peers.botorch_gp import _hopeless
 from neurobo.bench.peers.botorch_trust import METHODS as TRUST_METHODS
@@ -41,7 +41,7 @@ def start_points(space: Space, n: int, seed: int) -> list[Params]:
 
 def task_of(given: Problem, budget: int, n_start: int, seed: int = 0) -> Task:
     pool = None if given.pool is None else given.pool()
-    return Task(given.space, budget, n_start, seed, given.constraints, pool=pool)
+    return Task(given.space, budget, n_start, seed, given.constraints, pool=pool, noisy=given.noisy)
 
 
 def run(name: str, given: Problem, budget: int, n_start: int = 5, seed: int = 0) -> list[Step]:
@@ -326,6 +326,13 @@ def test_pool_features_are_scaled_over_the_whole_pool() -> None:
     assert rows.tolist() == [[1.0, 0.5], [0.0, 0.0]]
     with pytest.raises(InvalidInput, match="every parameter"):
         Pool(Task(mixed_problem("few").space, 5, 2, 0, pool={"i": features}))
+
+
+def test_the_task_says_whether_to_expect_noise() -> None:
+    quiet, noisy = (Task(bowl().space, 5, 2, 0, noisy=noisy) for noisy in (False, True))
+    assert is_noisy(noisy, None)
+    assert not is_noisy(quiet, None)
+    assert is_noisy(quiet, True)
 
 
 def test_failed_evaluations_are_not_good() -> None:
