@@ -53,18 +53,24 @@ class Tangent:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Draw:
-    """x -> ν Σ parts(x), in standardised units."""
+    """x -> ν Σ parts(s ∘ x), in standardised units."""
 
     scale: Float[Array, ""]
+    scales: Float[Array, " d"]
     parts: tuple[Network | Tangent, ...]
 
     def __call__(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        return self.scale * sum(part(x) for part in self.parts)
+        return self.scale * sum(part(x * self.scales) for part in self.parts)
 
 
 @partial(jax.jit, static_argnames=("network", "dim"))
-def _init(network: MLP, key: Array, dim: int) -> Theta:
+def random_network(network: MLP, key: Array, dim: int) -> Theta:
     return network.init(key, dim)
+
+
+def normal(key: Array, n: int) -> Float[np.ndarray, " n"]:
+    """n normal numbers, made in one length whatever the bucket: one compilation."""
+    return np.asarray(_normal(key, -(-n // 1024) * 1024))[:n]
 
 
 @partial(jax.jit, static_argnames="length")
@@ -85,6 +91,7 @@ def draw(
     gamma: tuple[float, float],
     noise: float = 0.0,
     scale: float = 1.0,
+    scales: tuple[float, ...] | None = None,
     corrected: bool = False,
     solver: str = "gauss-newton",
 ) -> tuple[Draw, Fit]:
@@ -92,18 +99,19 @@ def draw(
 
     `corrected=False` is SimpleSMB (Greedy, Algorithm 2); `corrected=True` is PosteriorSMB
     (Algorithm 3), a draw from the posterior of the NTK Gaussian process when the network is wide.
-    `noise` is σ² and `scale` is ν, both in units of the standardised targets.
+    The draw is ν f with f trained by (*): `scale` is ν, in units of the standardised targets, and
+    `noise` is σ², in units of f. `scales` are factors of the input columns.
     """
-    x, g = jnp.asarray(data.x), jnp.asarray(gamma)
+    s = np.ones(data.x.shape[1]) if scales is None else np.asarray(scales)
+    x, g = jnp.asarray(data.x * s), jnp.asarray(gamma)
     start_key, tangent_key, noise_key = jax.random.split(key, 3)
-    theta0 = _init(network, start_key, x.shape[1])
-    # Line 1: y' = y + ν ε. Numbers come in one length, whatever the bucket: one compilation.
-    epsilon = np.asarray(_normal(noise_key, -(-len(data.y) // 1024) * 1024))[: len(data.y)]
+    theta0 = random_network(network, start_key, x.shape[1])
+    epsilon = normal(noise_key, len(data.y))  # line 1: y' = y + ν ε
     # Lines 3 and 5: Σ (y' - ν f - ν δ)² + σ²ν² ‖θ-θ0‖² is ν² times (*) with targets y'/ν - δ.
     targets = data.y / scale + np.sqrt(noise) * epsilon
     parts: tuple[Network | Tangent, ...] = ()
     if corrected:  # lines 2 to 4 of Algorithm 3
-        direction = network.without_last_layer(_init(network, tangent_key, x.shape[1]))
+        direction = network.without_last_layer(random_network(network, tangent_key, x.shape[1]))
         parts = (Tangent(network, g, theta0, direction),)
         targets = targets - np.asarray(_tangent_values(parts[0], x))
     problem = Problem(
@@ -111,7 +119,7 @@ def draw(
         theta0,
     )  # fmt: skip
     fit = SOLVERS[solver](problem)
-    return Draw(jnp.asarray(scale), (Network(network, g, fit.theta), *parts)), fit
+    return Draw(jnp.asarray(scale), jnp.asarray(s), (Network(network, g, fit.theta), *parts)), fit
 
 
 SOLVERS: dict[str, Callable[[Problem], Fit]] = {"gauss-newton": gauss_newton, "adam": adam}

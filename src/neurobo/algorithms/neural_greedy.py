@@ -12,11 +12,14 @@ from typing import Literal
 import numpy as np
 from jax import Array
 
+from neurobo import evidence
 from neurobo.algorithms.base import options, register
 from neurobo.data import Data
 from neurobo.errors import InvalidInput, check_number
+from neurobo.evidence import Hyper
 from neurobo.maximise import Score
 from neurobo.networks import MLP
+from neurobo.ntk import Wide
 from neurobo.posterior import SOLVERS, draw
 
 
@@ -26,12 +29,16 @@ class NeuralGreedy:
 
     surrogate: Literal["simple", "posterior"] = "simple"
     """SimpleSMB (Algorithm 2), or PosteriorSMB (Algorithm 3): Thompson sampling when wide."""
-    gamma: float | None = None
-    """γ = σ_w = σ_b: larger means less smooth. None: 2 up to 10 columns, 1 beyond."""
-    noise: float = 0.0
-    """σ²: variance of the noise, in units of the standardised objective."""
+    gamma: float | Literal["evidence", "grid"] | None = None
+    """γ: larger means less smooth. A number is both σ_w and σ_b; None is 2 up to 10 columns, 1
+    beyond. "evidence" finds both, ν and the noise by the marginal likelihood of the wide limit;
+    "grid" finds γ in the paper's range [0.5, 5] by leaving one observation out."""
+    noise: float | None = None
+    """Variance of the noise, in units of the standardised objective. None: by evidence, or 0."""
     scale: float = 1.0
-    """ν: larger explores more."""
+    """ν, or a factor of it if it comes from the evidence: larger explores more."""
+    ard: bool = False
+    """Whether the evidence gives each input column a scale of its own."""
     width: int = 1024
     depth: int = 1
     activation: str = "tanh"
@@ -43,10 +50,11 @@ class NeuralGreedy:
 
     def __post_init__(self) -> None:
         MLP(self.width, self.depth, self.activation)
-        if self.gamma is not None:
+        if self.gamma not in ("evidence", "grid", None):
             check_number("gamma", self.gamma, above=0)
         check_number("scale", self.scale, above=0)
-        check_number("noise", self.noise, least=0)
+        if self.noise is not None:
+            check_number("noise", self.noise, least=0)
         if self.surrogate not in ("simple", "posterior"):
             raise InvalidInput(f"surrogate must be 'simple' or 'posterior', got {self.surrogate!r}")
         if self.solver not in SOLVERS:
@@ -55,19 +63,30 @@ class NeuralGreedy:
             raise InvalidInput(f"trust_region must be None or in (0, 2], got {self.trust_region!r}")
 
     def score(self, key: Array, data: Data) -> Score:
-        # With few observations for each column only a smoother network generalises.
-        gamma = self.gamma or (2.0 if data.x.shape[1] <= 10 else 1.0)
+        hyper = self._hyper(data)
+        scale = self.scale * hyper.scale
         drawn, _ = draw(
             key,
             data,
             network=MLP(self.width, self.depth, self.activation),
-            gamma=(gamma, gamma),
-            noise=self.noise,
-            scale=self.scale * (_restlessness(data) if self.restless else 1.0),
+            gamma=hyper.gamma,
+            noise=(hyper.noise if self.noise is None else self.noise) / scale**2,
+            scale=scale * (_restlessness(data) if self.restless else 1.0),
+            scales=hyper.scales,
             corrected=self.surrogate == "posterior",
             solver=self.solver,
         )
         return drawn
+
+    def _hyper(self, data: Data) -> Hyper:
+        wide = Wide(self.depth, self.activation)
+        if self.gamma == "evidence":
+            return evidence.scheduled(data, wide, ard=self.ard)
+        # With few observations for each column only a smoother network generalises.
+        gamma = self.gamma or (2.0 if data.x.shape[1] <= 10 else 1.0)
+        if gamma == "grid":
+            gamma = evidence.by_leaving_out(data, wide)
+        return Hyper((gamma, gamma), 1.0, 0.0, (1.0,) * data.x.shape[1])
 
     def radius(self, data: Data, number: int) -> float | None:
         return self.trust_region if number % 2 else None

@@ -1,0 +1,132 @@
+"""The wide limit itself: an exact Gaussian process with the kernel of an infinite network.
+
+It is what the finite networks approach as they get wider, without training anything. Everything is
+a pytree in units of the standardised objective, padded like the data.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jax.scipy.linalg import cho_solve, solve_triangular
+from jaxtyping import Float
+
+from neurobo.data import Data
+from neurobo.evidence import JITTER, Hyper
+from neurobo.networks import MLP, Gamma
+from neurobo.ntk import Wide
+from neurobo.posterior import Network, Tangent, normal, random_network
+
+PRIOR_WIDTH = 4096
+"""Width of the network whose tangent stands for a draw from the prior."""
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class GP:
+    """The posterior of ν f with f ~ GP(0, Θ), given the data."""
+
+    wide: Wide = field(metadata={"static": True})
+    gamma: Gamma
+    scales: Float[Array, " d"]
+    scale: Float[Array, ""]
+    """ν."""
+    noise: Float[Array, ""]
+    """σ²."""
+    x: Float[Array, "N d"]
+    mask: Float[Array, " N"]
+    factor: Float[Array, "N N"]
+    """Cholesky factor of ν² Θ + σ² I, with a unit row for padding."""
+    weights: Float[Array, " N"]
+    """(ν² Θ + σ² I)⁻¹ y."""
+
+    def cross(self, x: Float[Array, "n d"]) -> Float[Array, "n N"]:
+        return self.scale**2 * self.wide.between(x, self.x, self.gamma, self.scales) * self.mask
+
+    def mean(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
+        return self.cross(x) @ self.weights
+
+    def mean_and_sd(self, x: Float[Array, "n d"]) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
+        cross = self.cross(x)
+        prior = self.scale**2 * self.wide.variance(x, self.gamma, self.scales)
+        explained = jnp.sum(solve_triangular(self.factor, cross.T, lower=True) ** 2, axis=0)
+        # At an observed point nothing is left but rounding error, whose root has no slope.
+        return cross @ self.weights, jnp.sqrt(jnp.maximum(prior - explained, 1e-12 * prior))
+
+    def covariance(self, x: Float[Array, "n d"]) -> Float[Array, "n n"]:
+        """The joint posterior covariance at a few points."""
+        prior = self.scale**2 * self.wide.between(x, x, self.gamma, self.scales)
+        half = solve_triangular(self.factor, self.cross(x).T, lower=True)
+        return prior - half.T @ half
+
+
+@partial(jax.jit, static_argnames="wide")
+def _condition(
+    wide: Wide, gamma: Array, scales: Array, scale: Array, noise: Array,
+    x: Array, y: Array, mask: Array,
+) -> GP:  # fmt: skip
+    variance = scale**2 * wide.variance(x, gamma, scales)
+    covariance = scale**2 * wide.between(x, x, gamma, scales) * mask * mask[:, None]
+    covariance += jnp.diag(jnp.where(mask > 0, noise + JITTER * variance, 1.0))
+    factor = jnp.linalg.cholesky(covariance)
+    weights = cho_solve((factor, True), y * mask)
+    return GP(wide, gamma, scales, scale, noise, x, mask, factor, weights)
+
+
+def condition(data: Data, wide: Wide, hyper: Hyper) -> GP:
+    """The posterior given the data."""
+    numbers = (hyper.gamma, hyper.scales, hyper.scale, hyper.noise)
+    arrays = (jnp.asarray(np.asarray(v, dtype=float)) for v in numbers)
+    data_arrays = (jnp.asarray(v) for v in (data.x, data.y, data.mask))
+    return _condition(wide, *arrays, *data_arrays)
+
+
+@jax.jit
+def mean(gp: GP, x: Float[Array, "n d"]) -> Float[Array, " n"]:
+    return gp.mean(x)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class GPDraw:
+    """x -> one function drawn from the posterior: a draw from the prior, corrected by the data."""
+
+    gp: GP
+    prior: Network | Tangent
+    weights: Float[Array, " N"]
+
+    def __call__(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
+        prior = self.gp.scale * self.prior(x * self.gp.scales)
+        return prior + self.gp.cross(x) @ self.weights
+
+
+@jax.jit
+def _correct(gp: GP, prior: Network | Tangent, y: Array, epsilon: Array) -> Float[Array, " N"]:
+    """(ν² Θ + σ² I)⁻¹ (y + σ ε - ν f(X)): Matheron's rule."""
+    seen = gp.scale * prior(gp.x * gp.scales) + jnp.sqrt(gp.noise) * epsilon
+    return cho_solve((gp.factor, True), (y - seen) * gp.mask)
+
+
+def draw(key: Array, gp: GP, data: Data) -> GPDraw:
+    """A function drawn from the posterior, to be evaluated anywhere.
+
+    The prior's draw is a random network's tangent (NTK) or the network itself (NNGP). Its
+    covariance is the kernel exactly for one hidden layer, and up to 1/width for more, so the draw
+    has the exact posterior mean and covariance; only its higher moments depend on the width.
+    """
+    start, direction, noise = jax.random.split(key, 3)
+    network = MLP(PRIOR_WIDTH, gp.wide.depth, gp.wide.activation)
+    dim = data.x.shape[1]
+    theta0 = random_network(network, start, dim)
+    prior: Network | Tangent
+    if gp.wide.kind == "ntk":
+        prior = Tangent(network, gp.gamma, theta0, random_network(network, direction, dim))
+    else:
+        prior = Network(network, gp.gamma, theta0)
+    epsilon = normal(noise, len(data.y))
+    return GPDraw(gp, prior, _correct(gp, prior, jnp.asarray(data.y), jnp.asarray(epsilon)))

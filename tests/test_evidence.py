@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.test_util import check_grads
+
+from neurobo import evidence
+from neurobo.data import Data, bucket, standardise
+from neurobo.evidence import Hyper
+from neurobo.networks import MLP
+from neurobo.ntk import Wide, kernels
+
+WIDE = Wide(1, "erf")
+
+
+def _network_data(seed: int, gamma: tuple[float, float], n: int = 100, d: int = 3) -> Data:
+    """Values of a draw from the NTK of a wide network."""
+    network, x = MLP(4096, 1, "erf"), np.random.default_rng(seed).uniform(-1, 1, (n, d))
+    theta, direction = (network.init(jax.random.key(2 * seed + i), d) for i in (0, 1))
+    at = lambda t: network.apply(t, jnp.asarray(gamma), jnp.asarray(x))  # noqa: E731
+    return Data.pad(x, standardise(np.asarray(jax.jvp(at, (theta,), (direction,))[1])))
+
+
+@pytest.mark.parametrize("gamma", [(0.7, 0.7), (1.5, 1.5), (3.0, 3.0)])
+def test_evidence_finds_the_gamma_that_made_the_data(x64: None, gamma: tuple[float, float]) -> None:
+    """Median over 20 networks within a factor 1.5, for σ_w and σ_b."""
+    found = [evidence.fit(_network_data(seed, gamma), WIDE).gamma for seed in range(20)]
+    ratio = np.median(found, axis=0) / np.array(gamma)
+    print("found/true", ratio.round(3))  # noqa: T201  # shown with pytest -s
+    assert np.all((ratio > 1 / 1.5) & (ratio < 1.5))
+
+
+def test_evidence_finds_noise_and_irrelevant_columns(x64: None) -> None:
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-1, 1, (120, 4))
+    y = np.sin(4 * x[:, 0]) + 0.3 * rng.normal(size=120)
+    data = Data.pad(x, standardise(y))
+    found = evidence.fit(data, WIDE, ard=True)
+    assert found.noise == pytest.approx(0.3**2 / np.var(y), rel=0.5)
+    scales = np.array(found.scales)
+    assert scales[0] > 3 * scales[1:].max()
+
+
+def test_the_cost_is_the_marginal_likelihood_and_its_gradient_is_right(x64: None) -> None:
+    rng = np.random.default_rng(0)
+    x, y = rng.uniform(-1, 1, (9, 2)), rng.normal(size=9)
+    data = Data.pad(x, y)
+    p = np.log([1.3, 0.8, 1.1, 0.05, 0.9, 1.4])
+    flat = jnp.zeros(6), jnp.full(6, 1e9)
+    arrays = [jnp.asarray(v) for v in (data.x, data.y, data.mask)]
+    value, _ = evidence._cost(jnp.asarray(p), *arrays, flat, WIDE)
+
+    q = np.exp(p)
+    gram = kernels(
+        jnp.asarray(x), jnp.asarray(x), jnp.asarray(q[:2]), scales=jnp.asarray(q[4:])
+    ).ntk
+    covariance = q[2] ** 2 * np.asarray(gram) / np.mean(np.diag(gram))
+    covariance += (q[3] + evidence.JITTER * q[2] ** 2) * np.eye(9)
+    expected = (y @ np.linalg.solve(covariance, y) + np.linalg.slogdet(covariance)[1]) / 2
+    assert float(value) == pytest.approx(expected, rel=1e-10)
+
+    def cost(at: jax.Array) -> jax.Array:
+        x, y, mask = arrays
+        return evidence._negative_log_posterior(jnp.asarray(at), x, y, mask, flat, WIDE)
+
+    check_grads(cost, (jnp.asarray(p),), 1, modes=["rev"], atol=1e-4, rtol=1e-4)
+
+
+def test_padding_changes_nothing(x64: None) -> None:
+    rng = np.random.default_rng(1)
+    x, y = rng.uniform(-1, 1, (20, 2)), rng.normal(size=20)
+    p, prior = jnp.asarray(np.log([1.2, 0.7, 1.0, 0.1])), (jnp.zeros(4), jnp.ones(4))
+    found = []
+    for size in (20, 64):
+        data = Data.pad(x, y, size=size)
+        arrays = (jnp.asarray(v) for v in (data.x, data.y, data.mask))
+        found.append(evidence._cost(p, *arrays, prior, WIDE))
+    for small, large in zip(*found, strict=True):
+        np.testing.assert_allclose(small, large, rtol=1e-8)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [3.0],
+        [1.0] * 12,
+        [1e300, -1e300, 5e299],
+        [1e-300, 2e-300, 5e-300, 4e-300],
+        [float(i) for i in range(12)],
+        [0.0] * 11 + [1e9],
+    ],
+    ids=["one point", "constant", "huge", "tiny", "line", "outlier"],
+)
+@pytest.mark.parametrize("duplicates", [False, True])
+@pytest.mark.parametrize("ard", [False, True])
+def test_evidence_is_always_finite(
+    x64: None, values: list[float], duplicates: bool, ard: bool
+) -> None:
+    n = len(values)
+    x = np.zeros((n, 2)) if duplicates else np.random.default_rng(0).uniform(-1, 1, (n, 2))
+    for found in (
+        evidence.fit(Data.pad(x, standardise(np.array(values))), WIDE, ard=ard),
+        evidence.scheduled(Data.pad(x, standardise(np.array(values))), WIDE, ard=ard),
+    ):
+        numbers = np.array([*found.gamma, found.scale, found.noise, *found.scales])
+        assert np.all(np.isfinite(numbers))
+        assert np.all(numbers >= 0)
+        assert found.scale > 0
+
+
+def test_the_schedule_updates_often_at_first_and_seldom_later(x64: None) -> None:
+    sizes = [evidence.update_size(n) for n in range(1, 201)]
+    assert sizes[:10] == list(range(1, 11))
+    assert all(0.9 * n <= size <= n for n, size in enumerate(sizes, 1) if n > 10)
+    assert len(set(sizes)) < 50
+
+
+def test_scheduled_hyper_parameters_depend_on_the_first_observations_only(x64: None) -> None:
+    data = _network_data(3, (1.5, 1.0), n=64)
+    m = evidence.update_size(64)
+    assert m < 64
+    changed = Data.pad(data.x[:64], np.where(np.arange(64) < m, data.y[:64], -data.y[:64]))
+    first, second = evidence.scheduled(data, WIDE), evidence.scheduled(changed, WIDE)
+    assert first.gamma == second.gamma
+    evidence._cached.cache_clear()
+    assert evidence.scheduled(data, WIDE) == first  # the cache saves time and nothing else
+    on_all = evidence.fit(Data.pad(data.x[:m], data.y[:m], size=bucket(m)), WIDE)
+    # The first m values alone have another spread: units are converted back.
+    assert first.scale == pytest.approx(on_all.scale, rel=0.2)
+
+
+def test_without_observations_there_is_a_default() -> None:
+    found = evidence.scheduled(Data.pad(np.empty((0, 3)), np.empty(0)), WIDE)
+    assert found == Hyper((1.5, 1.0), 1.0, 0.0, (1.0, 1.0, 1.0))
+
+
+@pytest.mark.parametrize(("gamma", "low", "high"), [(0.7, 0.5, 1.5), (3.0, 2.0, 5.0)])
+def test_leaving_out_prefers_a_gamma_near_the_true_one(
+    x64: None, gamma: float, low: float, high: float
+) -> None:
+    found = [evidence.by_leaving_out(_network_data(s, (gamma, gamma)), WIDE) for s in range(5)]
+    assert low <= np.median(found) <= high

@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from neurobo import gp, posterior
+from neurobo.data import Data
+from neurobo.evidence import JITTER, Hyper
+from neurobo.networks import MLP
+from neurobo.ntk import Wide, kernels
+
+HYPER = Hyper(gamma=(1.5, 0.7), scale=1.7, noise=0.1, scales=(1.0, 0.6))
+N = 600
+
+
+def _data() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    x, y = rng.uniform(-1, 1, (6, 2)), rng.normal(size=6)
+    return x, y, np.concatenate([rng.uniform(-1, 1, (4, 2)), x[:1]])
+
+
+def _closed_form(
+    x: np.ndarray, y: np.ndarray, at: np.ndarray, wide: Wide
+) -> tuple[np.ndarray, np.ndarray]:
+    def between(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        found = kernels(
+            jnp.asarray(a), jnp.asarray(b), jnp.asarray(HYPER.gamma),
+            scales=jnp.asarray(HYPER.scales), depth=wide.depth, activation=wide.activation,
+        )  # fmt: skip
+        return HYPER.scale**2 * np.asarray(found.ntk if wide.kind == "ntk" else found.nngp)
+
+    k = between(x, x)
+    k += np.diag(HYPER.noise + JITTER * np.diag(k))
+    weights = np.linalg.solve(k, between(at, x).T).T
+    return weights @ y, between(at, at) - weights @ between(at, x).T
+
+
+@pytest.mark.parametrize("kind", ["ntk", "nngp"])
+@pytest.mark.parametrize("activation", ["erf", "relu", "tanh"])
+def test_mean_and_sd_are_the_textbook_s(x64: None, kind: str, activation: str) -> None:
+    x, y, at = _data()
+    wide = Wide(2, activation, kind)
+    found = gp.condition(Data.pad(x, y), wide, HYPER)
+    mean, covariance = _closed_form(x, y, at, wide)
+    shown_mean, sd = found.mean_and_sd(jnp.asarray(at))
+    np.testing.assert_allclose(shown_mean, mean, rtol=1e-8)
+    np.testing.assert_allclose(sd**2, np.diag(covariance), rtol=1e-7)
+    np.testing.assert_allclose(found.covariance(jnp.asarray(at)), covariance, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["ntk", "nngp"])
+def test_draws_have_the_posterior_s_mean_and_covariance(x64: None, kind: str) -> None:
+    """600 draws: bounds are four standard errors, which one point misses once in 16,000."""
+    x, y, at = _data()
+    wide = Wide(1, "erf", kind)
+    data = Data.pad(x, y)
+    found = gp.condition(data, wide, HYPER)
+    sample = np.array(
+        [np.asarray(gp.draw(k, found, data)(jnp.asarray(at)))
+         for k in jax.random.split(jax.random.key(0), N)]
+    )  # fmt: skip
+    mean, covariance = _closed_form(x, y, at, wide)
+    _agree(sample, mean, covariance)
+
+
+def test_wide_finite_networks_have_the_same_distribution(x64: None) -> None:
+    """PosteriorSMB with a wide network against the wide limit; 600 draws, four standard errors."""
+    x, y, at = _data()
+    data = Data.pad(x, y)
+    exact = gp.condition(data, Wide(1, "erf"), HYPER)
+    sample = []
+    for key in jax.random.split(jax.random.key(1), N):
+        drawn, _ = posterior.draw(
+            key, data, network=MLP(4096, 1, "erf"), gamma=HYPER.gamma, scale=HYPER.scale,
+            noise=HYPER.noise / HYPER.scale**2, scales=HYPER.scales, corrected=True,
+        )  # fmt: skip
+        sample.append(np.asarray(drawn(jnp.asarray(at))))
+    mean, _ = exact.mean_and_sd(jnp.asarray(at))
+    _agree(np.array(sample), np.asarray(mean), np.asarray(exact.covariance(jnp.asarray(at))))
+
+
+def _agree(sample: np.ndarray, mean: np.ndarray, covariance: np.ndarray) -> None:
+    sd = np.sqrt(np.diag(covariance))
+    ratio = sample.std(axis=0, ddof=1) / sd
+    print("sd ratios", ratio.round(3))  # noqa: T201  # shown with pytest -s
+    np.testing.assert_allclose(ratio, 1.0, atol=4 / np.sqrt(2 * N))
+    np.testing.assert_allclose((sample.mean(axis=0) - mean) / sd, 0.0, atol=4 / np.sqrt(N))
+    correlation = covariance / np.outer(sd, sd)
+    np.testing.assert_allclose(np.corrcoef(sample.T), correlation, atol=4 / np.sqrt(N))
+
+
+def test_padding_changes_nothing(x64: None) -> None:
+    x, y, at = _data()
+    wide = Wide(1, "erf")
+    small, large = (gp.condition(Data.pad(x, y, size=s), wide, HYPER) for s in (6, 32))
+    for a, b in zip(small.mean_and_sd(jnp.asarray(at)), large.mean_and_sd(jnp.asarray(at)),
+                    strict=True):  # fmt: skip
+        np.testing.assert_allclose(a, b, rtol=1e-8)
+    first, second = (
+        gp.draw(jax.random.key(3), g, Data.pad(x, y, size=s))(jnp.asarray(at))
+        for g, s in ((small, 6), (large, 32))
+    )
+    np.testing.assert_allclose(first, second, rtol=1e-8)
+
+
+def test_duplicates_and_no_data_are_no_trouble(x64: None) -> None:
+    exact = Hyper((1.5, 0.7), 1.0, 0.0, (1.0, 1.0))
+    at = jnp.asarray(np.random.default_rng(0).uniform(-1, 1, (5, 2)))
+    for x, y in ((np.zeros((30, 2)), np.zeros(30)), (np.empty((0, 2)), np.empty(0))):
+        data = Data.pad(x, y)
+        found = gp.condition(data, Wide(1, "erf"), exact)
+        mean, sd = found.mean_and_sd(at)
+        assert np.all(np.isfinite(mean))
+        assert np.all(sd > 0)
+        assert np.all(np.isfinite(gp.draw(jax.random.key(0), found, data)(at)))
