@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import threading
 import warnings
 import zlib
 from collections.abc import Mapping
@@ -55,6 +56,13 @@ class NeuroSampler(BaseSampler):
         self._start = start
         self._intersection = IntersectionSearchSpace()
         self._warned: set[str] = set()
+        self._one_at_a_time = threading.Lock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: v for name, v in vars(self).items() if name != "_one_at_a_time"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _one_at_a_time=threading.Lock())
 
     def infer_relative_search_space(
         self, study: Study, trial: FrozenTrial
@@ -71,7 +79,10 @@ class NeuroSampler(BaseSampler):
         self._raise_error_if_multi_objective(study)
         if not search_space:
             return {}
-        space = Space(search_space)
+        with self._one_at_a_time:  # threads at the same moment could choose the same point
+            return self._suggest(study, trial, Space(search_space))
+
+    def _suggest(self, study: Study, trial: FrozenTrial, space: Space) -> Params:
         trials = trials_of_study(study, space, without=trial.number)
         plan = Plan(
             self._algorithm, self._seed, start_size(space, self._n_startup_trials), self._start
