@@ -59,7 +59,7 @@ def run(
     algorithms: Names = None,
     seeds: Annotated[int | None, typer.Option(min=1, help="How many.")] = None,
     scale: Annotated[
-        float, typer.Option(help="Shrink seeds and budgets, for example 0.5; it is recorded.")
+        float, typer.Option(help="Shrink seeds and budgets, for example 0.5; the output says so.")
     ] = 1.0,
     jobs: Annotated[int, typer.Option(min=1, help="Runs at a time, one thread each.")] = 1,
     timeout: Annotated[float | None, typer.Option(min=1, help="Seconds a run may take.")] = None,
