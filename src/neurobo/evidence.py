@@ -19,9 +19,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from jaxtyping import Float
+from scipy.linalg.lapack import dpotrf, dpotri, dtrtrs
 from scipy.optimize import minimize as scipy_minimize
 
-from neurobo.data import Data, bucket
+from neurobo.data import Data
 from neurobo.ntk import Wide
 
 
@@ -41,53 +42,35 @@ class Hyper:
 
 # The parameters are logarithms: σ_w, σ_b, the function's standard deviation, the noise variance,
 # then one scale for each column. Priors are normal, bounds keep the kernels in a sane range.
-_MEAN = np.array([np.log(1.5), np.log(1.0), 0.0, np.log(1e-3)])
-_SD = np.array([0.8, 0.8, 0.8, 3.0])
-_LOW = np.log([0.1, 0.05, 0.05, 1e-8])
+_MEAN = np.array([np.log(1.5), np.log(1.0), 0.0, np.log(1e-6)])
+_SD = np.array([0.8, 0.8, 0.8, 4.0])
+_LOW = np.log([0.1, 0.05, 0.05, 1e-9])
 _HIGH = np.log([8.0, 8.0, 20.0, 4.0])
 _COLUMN_SD = 0.7
 """Of the logarithm of a column's scale: two columns may well differ by a factor 3."""
-_STARTS = np.log([[0.7, 1.0, 1.0, 1e-5], [1.5, 1.0, 1.0, 1e-5], [3.0, 1.0, 1.0, 1e-5],
-                  [5.0, 2.0, 1.0, 1e-3], [1.0, 1.0, 1.0, 1e-1]])  # fmt: skip
-_FROM = 2
-"""Searches that start from the best of these."""
+_STARTS = np.log(
+    [[w, 1.0, 1.0, noise] for w in (0.7, 1.5, 3.0, 6.0) for noise in (1e-6, 1e-2, 0.2)]
+)
+"""The search begins at the likeliest of these. It cannot find noise from nearly none: the
+likelihood is flat there."""
+_COLUMN = np.log(0.1), np.log(10.0)
 JITTER = 1e-9
 """Relative to the function's variance: what keeps duplicates from breaking the factorisation."""
 
 
 @partial(jax.jit, static_argnames="wide")
-def _cost(
-    p: Float[Array, " k"],
-    x: Float[Array, "N d"],
-    y: Float[Array, " N"],
-    mask: Float[Array, " N"],
-    prior: tuple[Array, Array],
-    wide: Wide,
-) -> tuple[Float[Array, ""], Float[Array, " k"]]:
-    """Minus the logarithm of likelihood times prior, and its gradient."""
-    return jax.value_and_grad(_negative_log_posterior)(p, x, y, mask, prior, wide)
-
-
-def _negative_log_posterior(
-    p: Array, x: Array, y: Array, mask: Array, prior: tuple[Array, Array], wide: Wide
-) -> Array:
-    kernel = _unit_kernel(p, x, mask, wide)
-    variance, noise = jnp.exp(2 * p[2]), jnp.exp(p[3])
-    covariance = variance * kernel * mask * mask[:, None]
-    # A padded row becomes an independent N(0, 1) variable that is observed to be 0.
-    covariance += jnp.diag(jnp.where(mask > 0, noise + JITTER * variance, 1.0))
-    factor = jnp.linalg.cholesky(covariance)
-    white = jax.scipy.linalg.solve_triangular(factor, y * mask, lower=True)
-    likelihood = -jnp.sum(white**2) / 2 - jnp.sum(jnp.log(jnp.diag(factor)))
-    return jnp.sum(((p - prior[0]) / prior[1]) ** 2) / 2 - likelihood
-
-
-def _unit_kernel(p: Array, x: Array, mask: Array, wide: Wide) -> Array:
+def _unit_kernel(p: Array, x: Array, mask: Array, wide: Wide) -> Float[Array, "N N"]:
     """The kernel, scaled to a mean variance of 1 over the observations."""
     gamma, scales = jnp.exp(p[:2]), jnp.exp(p[4:])
     scales = jnp.ones(x.shape[1]) if not len(scales) else scales
-    mean = jnp.sum(wide.variance(x, gamma, scales) * mask) / jnp.sum(mask)
+    mean = _mean_variance(gamma, scales, x, mask, wide)
     return wide.between(x, x, gamma, scales) / mean
+
+
+@partial(jax.jit, static_argnames="wide")
+def _pull(p: Array, x: Array, mask: Array, weight: Array, wide: Wide) -> Float[Array, " k"]:
+    """The gradient of Σ weight · kernel."""
+    return jax.grad(lambda q: jnp.sum(weight * _unit_kernel(q, x, mask, wide)))(p)
 
 
 @partial(jax.jit, static_argnames="wide")
@@ -97,42 +80,91 @@ def _mean_variance(
     return jnp.sum(wide.variance(x, gamma, scales) * mask) / jnp.sum(mask)
 
 
+@dataclass(frozen=True)
+class Likelihood:
+    """Minus the logarithm of the marginal likelihood, as a function of the parameters."""
+
+    data: Data
+    wide: Wide
+
+    def factor(self, p: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        """The unit kernel and the Cholesky factor of the covariance, if it has one."""
+        n = self.data.n
+        kernel = np.asarray(_unit_kernel(p, self.data.x, self.data.mask, self.wide))[:n, :n]
+        variance, noise = np.exp(2 * p[2]), np.exp(p[3])
+        covariance = variance * kernel + (noise + JITTER * variance) * np.eye(n)
+        factor, failed = dpotrf(covariance.T, lower=1)  # transposed: LAPACK's order of memory
+        return None if failed or not np.all(np.isfinite(factor)) else (kernel, factor)
+
+    def __call__(self, p: np.ndarray) -> float:
+        return self._value(found[1]) if (found := self.factor(p)) else np.inf
+
+    def _value(self, factor: np.ndarray) -> float:
+        white, _ = dtrtrs(factor, self.data.y[: self.data.n], lower=1)
+        return float(np.sum(white**2) / 2 + np.sum(np.log(np.diag(factor))))
+
+    def with_gradient(self, p: np.ndarray) -> tuple[float, np.ndarray]:
+        found = self.factor(p)
+        if not found:
+            return np.inf, np.zeros(len(p))
+        kernel, factor = found
+        n, padding = self.data.n, len(self.data.y) - self.data.n
+        inverse, _ = dpotri(factor, lower=1)  # the lower half
+        inverse = np.tril(inverse) + np.tril(inverse, -1).T
+        alpha = inverse @ self.data.y[:n]
+        # d/dC of ½ yᵀC⁻¹y + ½ log det C
+        weight = (inverse - np.outer(alpha, alpha)) / 2
+        variance, noise = np.exp(2 * p[2]), np.exp(p[3])
+        gradient = np.array(
+            _pull(
+                p, self.data.x, self.data.mask, np.pad(variance * weight, (0, padding)), self.wide
+            )
+        )
+        trace = np.trace(weight)
+        gradient[2] = 2 * variance * (np.sum(weight * kernel) + JITTER * trace)
+        gradient[3] = noise * trace
+        return self._value(factor), gradient
+
+
 def fit(data: Data, wide: Wide, *, ard: bool = False) -> Hyper:
     """The hyper-parameters of highest posterior density for these observations."""
-    columns = data.x.shape[1]
-    extra = columns if ard else 0
-    prior = (
-        np.concatenate([_MEAN, np.zeros(extra)]),
-        np.concatenate([_SD, np.full(extra, _COLUMN_SD)]),
-    )
-    x, y, mask = (jnp.asarray(v) for v in (data.x, data.y, data.mask))
+    return _hyper(search(data, wide, ard=ard), data, wide)
+
+
+def search(
+    data: Data, wide: Wide, *, ard: bool = False, start: Float[np.ndarray, " k"] | None = None
+) -> Float[np.ndarray, " k"]:
+    """Their logarithms, from a given start or the likeliest of a few."""
+    extra = data.x.shape[1] if ard else 0
+    mean = np.concatenate([_MEAN, np.zeros(extra)])
+    sd = np.concatenate([_SD, np.full(extra, _COLUMN_SD)])
+    bounds = [*zip(_LOW, _HIGH, strict=True), *[_COLUMN] * extra]
+    likelihood = Likelihood(data, wide)
+
+    def prior(p: np.ndarray) -> float:
+        return float(np.sum(((p - mean) / sd) ** 2) / 2)
 
     def cost(p: np.ndarray) -> tuple[float, np.ndarray]:
-        value, gradient = _cost(jnp.asarray(p), x, y, mask, prior, wide)
-        found = float(value), np.asarray(gradient)
-        if not np.isfinite(found[0]) or not np.all(np.isfinite(found[1])):
-            return 1e10, np.zeros(len(p))  # not positive definite: a search turns back here
-        return found
+        value, gradient = likelihood.with_gradient(p)
+        if not np.isfinite(value) or not np.all(np.isfinite(gradient)):
+            return 1e10, np.zeros(len(p))  # not positive definite: the search turns back here
+        return value + prior(p), gradient + (p - mean) / sd**2
 
-    bounds = [*zip(_LOW, _HIGH, strict=True), *[(np.log(0.1), np.log(10.0))] * extra]
-    starts = np.pad(_STARTS, ((0, 0), (0, extra)))
-    order = np.argsort([cost(p)[0] for p in starts], kind="stable")
-    best: tuple[float, np.ndarray] = np.inf, starts[order[0]]
-    for p in starts[order[:_FROM]]:
-        found: Any = scipy_minimize(
-            cost, p, jac=True, method="L-BFGS-B", bounds=bounds,
-            options={"maxiter": 60, "ftol": 1e-7},
-        )  # fmt: skip
-        if found.fun < best[0]:
-            best = float(found.fun), np.asarray(found.x)
-    return _hyper(best[1], data, wide)
+    if start is None:
+        starts = np.pad(_STARTS, ((0, 0), (0, extra)))
+        start = min(starts, key=lambda p: likelihood(p) + prior(p))
+    # A hundredth of a nat is nothing to the data.
+    found: Any = scipy_minimize(
+        cost, start, jac=True, method="L-BFGS-B", bounds=bounds,
+        options={"maxiter": 50, "ftol": 1e-2 / (data.n + 10)},
+    )  # fmt: skip
+    return np.asarray(found.x)
 
 
-def _hyper(p: np.ndarray, data: Data, wide: Wide) -> Hyper:
+def _hyper(p: Float[np.ndarray, " k"], data: Data, wide: Wide) -> Hyper:
     gamma = np.exp(p[:2])
     scales = np.exp(p[4:]) if len(p) > 4 else np.ones(data.x.shape[1])
-    arrays = (jnp.asarray(v) for v in (gamma, scales, data.x, data.mask))
-    mean = float(_mean_variance(*arrays, wide))
+    mean = float(_mean_variance(gamma, scales, data.x, data.mask, wide))
     return Hyper(
         gamma=(float(gamma[0]), float(gamma[1])),
         scale=float(np.exp(p[2]) / np.sqrt(mean)),
@@ -168,13 +200,15 @@ def by_leaving_out(data: Data, wide: Wide) -> float:
 # When -------------------------------------------------------------------------------------------
 
 
-def update_size(n: int) -> int:
-    """How many of n observations the hyper-parameters are fitted to: all while they are few, then
-    as many as there were when their number had last grown by a tenth."""
+def update_sizes(n: int) -> list[int]:
+    """After how many of n observations the hyper-parameters are found anew: after each while they
+    are few, then whenever their number has grown by a tenth."""
+    sizes = []
     size = 1
-    while (following := max(size + 1, int(size * 1.1))) <= n:
-        size = following
-    return size
+    while size <= n:
+        sizes.append(size)
+        size = max(size + 1, int(size * 1.1))
+    return sizes
 
 
 def scheduled(data: Data, wide: Wide, *, ard: bool = False) -> Hyper:
@@ -182,16 +216,23 @@ def scheduled(data: Data, wide: Wide, *, ard: bool = False) -> Hyper:
     the cache. What they are depends on the history alone, not on what was computed before."""
     if not data.n:
         return Hyper((1.5, 1.0), 1.0, 0.0, (1.0,) * data.x.shape[1])
-    m = update_size(data.n)
-    y = data.y[:m]
-    mean, sd = float(np.mean(y)), float(np.std(y)) or 1.0
-    found = _cached(
-        data.x[:m].tobytes(), np.round((y - mean) / sd, 8).tobytes(), m, data.x.shape[1], wide, ard
-    )
+    sizes = update_sizes(data.n)
+    p: tuple[float, ...] | None = None
+    for m in sizes:
+        # A search begins where the one before ended, but afresh when the number has doubled.
+        if m.bit_length() == sizes[-1].bit_length():
+            y = data.y[:m]
+            mean, sd = float(np.mean(y)), float(np.std(y)) or 1.0
+            unit = np.round((y - mean) / sd, 8)
+            p = _searched(data.x[:m].tobytes(), unit.tobytes(), m, wide, ard, p)
+    found = _hyper(np.array(p), Data.pad(data.x[:m], unit), wide)
     return Hyper(found.gamma, found.scale * sd, found.noise * sd**2, found.scales)
 
 
-@lru_cache(maxsize=64)
-def _cached(x: bytes, y: bytes, m: int, columns: int, wide: Wide, ard: bool) -> Hyper:
-    points = np.frombuffer(x).reshape(m, columns)
-    return fit(Data.pad(points, np.frombuffer(y), size=bucket(m)), wide, ard=ard)
+@lru_cache(maxsize=256)
+def _searched(
+    x: bytes, y: bytes, n: int, wide: Wide, ard: bool, start: tuple[float, ...] | None
+) -> tuple[float, ...]:
+    data = Data.pad(np.frombuffer(x).reshape(n, -1), np.frombuffer(y))
+    given = None if start is None else np.array(start)
+    return tuple(search(data, wide, ard=ard, start=given).tolist())

@@ -11,10 +11,11 @@ is to 1e-5 a mixture of four error functions; any other activation is integrated
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -52,11 +53,45 @@ def _erf_moments(
     value = slope = jnp.zeros_like(cross)
     for weight, s in mixture:
         for other_weight, r in mixture:
-            both, share = 2 * s * r * cross, weight * other_weight
-            product = (1 + 2 * s**2 * a) * (1 + 2 * r**2 * b)
-            value += share * 2 / jnp.pi * jnp.arcsin(both / jnp.sqrt(product))
-            slope += share * 4 * s * r / jnp.pi / jnp.sqrt(product - both**2)
+            share = weight * other_weight
+            one = _erf_pair(2 * s**2 * a, 2 * s * r * cross, 2 * r**2 * b)
+            value, slope = value + share * one[0], slope + share * 2 * s * r * one[1]
     return value, slope
+
+
+@jax.custom_jvp
+def _erf_pair(a: Array, cross: Array, b: Array) -> Moments:
+    """2/π arcsin(c / √((1 + a)(1 + b))), and its derivative by c."""
+    product = (1 + a) * (1 + b)
+    return 2 / np.pi * _arcsin(cross / jnp.sqrt(product)), 2 / np.pi / jnp.sqrt(product - cross**2)
+
+
+@_erf_pair.defjvp
+def _erf_pair_jvp(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
+    # By hand, as the two parts share all that is dear.
+    (a, cross, b), (da, dc, db) = primals, tangents
+    value, slope = _erf_pair(a, cross, b)
+    da, db = da / (1 + a), db / (1 + b)
+    product = (1 + a) * (1 + b)
+    rest = slope / (product - cross**2)
+    return (value, slope), (slope * (dc - cross * (da + db) / 2),
+                            rest * (cross * dc - product * (da + db) / 2))  # fmt: skip
+
+
+# arcsin(x)/x as a series in x²; with the half-angle rule x² never exceeds 1/4.
+_ARCSIN = [math.comb(2 * k, k) / 4**k / (2 * k + 1) for k in range(24)]
+
+
+def _arcsin(x: Array) -> Array:
+    """To rounding error, five times as fast as XLA's."""
+    size = jnp.abs(x)
+    near = size < 0.5
+    square = jnp.where(near, x**2, (1 - size) / 2)
+    series = jnp.full_like(square, _ARCSIN[-1])
+    for coefficient in _ARCSIN[-2::-1]:
+        series = series * square + coefficient
+    half = jnp.sqrt(square) * series
+    return jnp.sign(x) * jnp.where(near, half, np.pi / 2 - 2 * half)
 
 
 def _relu_moments(a: Array, cross: Array, b: Array) -> Moments:

@@ -51,6 +51,7 @@ GREEDY_SET = (
     "rosenbrock-40",
     "rastrigin-100",
 )
+GAMMAS = (0.5, 1, 1.5, 2, 3, 5)
 HIGH = tuple(f"{name}-{d}" for name in ("ackley", "levy", "michalewicz") for d in (10, 20, 50, 100))
 
 SUITES = {
@@ -136,6 +137,18 @@ SUITES = {
                 "oscillator-1",
             ),
             (OURS, "botorch-logei", "random"),
+        ),
+        Suite(
+            "gamma",
+            "γ by evidence and by leaving one out, against the values of a grid",
+            ("branin-2", "hartmann-6", "styblinski-tang-10+shift", "levy-15+shift"),
+            tuple(f"neural-greedy:gamma={g}" for g in ("evidence", "grid", *GAMMAS)),
+            budgets={
+                "branin-2": 50,
+                "hartmann-6": 100,
+                "styblinski-tang-10+shift": 150,
+                "levy-15+shift": 150,
+            },
         ),
         Suite(
             "peers",
