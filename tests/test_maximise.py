@@ -145,12 +145,12 @@ def test_scores_that_are_not_finite_are_never_chosen(x64: None) -> None:
     assert np.all(evaluate(Cliff(), np.ones((3, 1))) == np.inf)
 
 
-@pytest.mark.parametrize("corrected", [False, True])
-def test_gradients_of_a_drawn_function(x64: None, corrected: bool) -> None:
+@pytest.mark.parametrize("surrogate", ["simple", "posterior", "linear"])
+def test_gradients_of_a_drawn_function(x64: None, surrogate: str) -> None:
     rng = np.random.default_rng(0)
     data = Data.pad(rng.uniform(-1, 1, (5, 3)), rng.normal(size=5))
     drawn, _ = draw(
-        jax.random.key(0), data, network=MLP(width=32), gamma=(2.0, 2.0), corrected=corrected
+        jax.random.key(0), data, network=MLP(width=32), gamma=(2.0, 2.0), surrogate=surrogate
     )
     check_grads(
         lambda x: drawn(jnp.asarray(x)[None])[0], (jnp.array([0.1, -0.4, 0.7]),), order=1, rtol=1e-5

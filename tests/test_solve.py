@@ -106,8 +106,8 @@ def test_padding_changes_nothing(x64: None, ridge: float) -> None:
     np.testing.assert_allclose(a, b, rtol=1e-8, atol=1e-8)
 
 
-@pytest.mark.parametrize("corrected", [False, True])
-def test_draws_do_not_depend_on_the_bucket(x64: None, corrected: bool) -> None:
+@pytest.mark.parametrize("surrogate", ["simple", "posterior", "linear"])
+def test_draws_do_not_depend_on_the_bucket(x64: None, surrogate: str) -> None:
     rng = np.random.default_rng(0)
     x, y = rng.uniform(-1, 1, (10, 2)), rng.normal(size=10)
     at = jnp.asarray(rng.uniform(-1, 1, (40, 2)))
@@ -119,7 +119,7 @@ def test_draws_do_not_depend_on_the_bucket(x64: None, corrected: bool) -> None:
             network=MLP(width=128),
             gamma=(1.5, 1.5),
             noise=0.01,
-            corrected=corrected,
+            surrogate=surrogate,
         )
         values.append(np.asarray(drawn(at)))
         losses.append(fit.objective)

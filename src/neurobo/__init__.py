@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from neurobo.algorithms import NTKGP as NTKGP
     from neurobo.algorithms import NeuralGreedy as NeuralGreedy
     from neurobo.algorithms import algorithms as algorithms
     from neurobo.errors import NeuroboError as NeuroboError
@@ -28,6 +29,7 @@ _HOME = {
     "Categorical": ("neurobo.space", "categorical"),
     "Float": ("neurobo.space", "float_range"),
     "Int": ("neurobo.space", "int_range"),
+    "NTKGP": ("neurobo.algorithms", "NTKGP"),
     "NeuralGreedy": ("neurobo.algorithms", "NeuralGreedy"),
     "NeuroSampler": ("neurobo.sampler", "NeuroSampler"),
     "NeuroboError": ("neurobo.errors", "NeuroboError"),
@@ -38,6 +40,7 @@ _HOME = {
 }
 
 __all__ = [
+    "NTKGP",
     "Categorical",
     "Float",
     "Int",

@@ -23,7 +23,7 @@ from scipy.linalg.lapack import dpotrf, dpotri, dtrtrs
 from scipy.optimize import minimize as scipy_minimize
 
 from neurobo.data import Data
-from neurobo.ntk import Wide
+from neurobo.ntk import Wide, information_gain
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,11 @@ class Hyper:
     """σ²: variance of the noise."""
     scales: tuple[float, ...]
     """Factors of the input columns."""
+
+
+def unknown(columns: int) -> Hyper:
+    """Before there are observations."""
+    return Hyper((1.5, 1.0), 1.0, 0.0, (1.0,) * columns)
 
 
 # The parameters are logarithms: σ_w, σ_b, the function's standard deviation, the noise variance,
@@ -173,6 +178,14 @@ def _hyper(p: Float[np.ndarray, " k"], data: Data, wide: Wide) -> Hyper:
     )
 
 
+def information(data: Data, wide: Wide, hyper: Hyper) -> float:
+    """½ log det(I + Θ): what the observations tell about a function with a kernel of about 1 and
+    noise of the same size, as the papers' bounds assume."""
+    p = np.log([*hyper.gamma, 1.0, 1.0, *hyper.scales])
+    kernel = _unit_kernel(p, data.x, data.mask, wide)[: data.n, : data.n]
+    return float(information_gain(kernel, 1.0))
+
+
 # The paper's way --------------------------------------------------------------------------------
 
 GRID = np.arange(0.5, 5.01, 0.5)
@@ -215,7 +228,7 @@ def scheduled(data: Data, wide: Wide, *, ard: bool = False) -> Hyper:
     """Hyper-parameters from the first observations only, so that most suggestions find them in
     the cache. What they are depends on the history alone, not on what was computed before."""
     if not data.n:
-        return Hyper((1.5, 1.0), 1.0, 0.0, (1.0,) * data.x.shape[1])
+        return unknown(data.x.shape[1])
     sizes = update_sizes(data.n)
     p: tuple[float, ...] | None = None
     for m in sizes:

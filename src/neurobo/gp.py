@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from jax.scipy.linalg import cho_solve, solve_triangular
+from jax.scipy.linalg import solve_triangular
 from jaxtyping import Float
 
 from neurobo.data import Data
@@ -40,8 +40,8 @@ class GP:
     """σ²."""
     x: Float[Array, "N d"]
     mask: Float[Array, " N"]
-    factor: Float[Array, "N N"]
-    """Cholesky factor of ν² Θ + σ² I, with a unit row for padding."""
+    whiten: Float[Array, "N N"]
+    """L⁻¹, where L Lᵀ = ν² Θ + σ² I, with a unit row for padding."""
     weights: Float[Array, " N"]
     """(ν² Θ + σ² I)⁻¹ y."""
 
@@ -51,18 +51,21 @@ class GP:
     def mean(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
         return self.cross(x) @ self.weights
 
+    def prior_sd(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
+        return self.scale * jnp.sqrt(self.wide.variance(x, self.gamma, self.scales))
+
     def mean_and_sd(self, x: Float[Array, "n d"]) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
         cross = self.cross(x)
-        prior = self.scale**2 * self.wide.variance(x, self.gamma, self.scales)
-        explained = jnp.sum(solve_triangular(self.factor, cross.T, lower=True) ** 2, axis=0)
+        prior = self.prior_sd(x) ** 2
+        explained = jnp.sum((cross @ self.whiten.T) ** 2, axis=1)
         # At an observed point nothing is left but rounding error, whose root has no slope.
         return cross @ self.weights, jnp.sqrt(jnp.maximum(prior - explained, 1e-12 * prior))
 
     def covariance(self, x: Float[Array, "n d"]) -> Float[Array, "n n"]:
         """The joint posterior covariance at a few points."""
         prior = self.scale**2 * self.wide.between(x, x, self.gamma, self.scales)
-        half = solve_triangular(self.factor, self.cross(x).T, lower=True)
-        return prior - half.T @ half
+        half = self.cross(x) @ self.whiten.T
+        return prior - half @ half.T
 
 
 @partial(jax.jit, static_argnames="wide")
@@ -74,8 +77,9 @@ def _condition(
     covariance = scale**2 * wide.between(x, x, gamma, scales) * mask * mask[:, None]
     covariance += jnp.diag(jnp.where(mask > 0, noise + JITTER * variance, 1.0))
     factor = jnp.linalg.cholesky(covariance)
-    weights = cho_solve((factor, True), y * mask)
-    return GP(wide, gamma, scales, scale, noise, x, mask, factor, weights)
+    whiten = solve_triangular(factor, jnp.eye(len(y)), lower=True)
+    weights = whiten.T @ (whiten @ (y * mask))
+    return GP(wide, gamma, scales, scale, noise, x, mask, whiten, weights)
 
 
 def condition(data: Data, wide: Wide, hyper: Hyper) -> GP:
@@ -109,7 +113,7 @@ class GPDraw:
 def _correct(gp: GP, prior: Network | Tangent, y: Array, epsilon: Array) -> Float[Array, " N"]:
     """(ν² Θ + σ² I)⁻¹ (y + σ ε - ν f(X)): Matheron's rule."""
     seen = gp.scale * prior(gp.x * gp.scales) + jnp.sqrt(gp.noise) * epsilon
-    return cho_solve((gp.factor, True), (y - seen) * gp.mask)
+    return gp.whiten.T @ (gp.whiten @ ((y - seen) * gp.mask))
 
 
 def draw(key: Array, gp: GP, data: Data) -> GPDraw:

@@ -18,7 +18,7 @@ from jaxtyping import Float
 
 from neurobo.data import Data
 from neurobo.networks import MLP, Gamma, Theta
-from neurobo.rows import ValueRows
+from neurobo.rows import Rows, TangentRows, ValueRows
 from neurobo.solve import Fit, Problem, adam, gauss_newton
 
 
@@ -92,13 +92,15 @@ def draw(
     noise: float = 0.0,
     scale: float = 1.0,
     scales: tuple[float, ...] | None = None,
-    corrected: bool = False,
+    surrogate: str = "simple",
     solver: str = "gauss-newton",
 ) -> tuple[Draw, Fit]:
     """A function drawn by training a fresh random network on the data.
 
-    `corrected=False` is SimpleSMB (Greedy, Algorithm 2); `corrected=True` is PosteriorSMB
-    (Algorithm 3), a draw from the posterior of the NTK Gaussian process when the network is wide.
+    "simple" is SimpleSMB (Greedy, Algorithm 2). "posterior" is PosteriorSMB (Algorithm 3) and
+    STO-BNTS: a draw from the posterior of the NTK Gaussian process when the network is wide.
+    "linear" is STO-BNTS-Linear: only the tangent is trained, so the draw is exact for the kernel
+    of the finite network.
     The draw is ν f with f trained by (*): `scale` is ν, in units of the standardised targets, and
     `noise` is σ², in units of f. `scales` are factors of the input columns.
     """
@@ -109,17 +111,25 @@ def draw(
     epsilon = normal(noise_key, len(data.y))  # line 1: y' = y + ν ε
     # Lines 3 and 5: Σ (y' - ν f - ν δ)² + σ²ν² ‖θ-θ0‖² is ν² times (*) with targets y'/ν - δ.
     targets = data.y / scale + np.sqrt(noise) * epsilon
+    rows: Rows = ValueRows(network, g, x)
+    start = theta0
     parts: tuple[Network | Tangent, ...] = ()
-    if corrected:  # lines 2 to 4 of Algorithm 3
+    if surrogate == "posterior":  # lines 2 to 4 of Algorithm 3
         direction = network.without_last_layer(random_network(network, tangent_key, x.shape[1]))
         parts = (Tangent(network, g, theta0, direction),)
         targets = targets - np.asarray(_tangent_values(parts[0], x))
-    problem = Problem(
-        ValueRows(network, g, x), jnp.asarray(targets), jnp.asarray(data.mask), jnp.asarray(noise),
-        theta0,
-    )  # fmt: skip
+    elif surrogate == "linear":
+        rows = TangentRows(network, g, x, theta0)
+        start = random_network(network, tangent_key, x.shape[1])
+    problem = Problem(rows, jnp.asarray(targets), jnp.asarray(data.mask), jnp.asarray(noise), start)
     fit = SOLVERS[solver](problem)
-    return Draw(jnp.asarray(scale), jnp.asarray(s), (Network(network, g, fit.theta), *parts)), fit
+    trained: Network | Tangent = (
+        Tangent(network, g, theta0, fit.theta)
+        if surrogate == "linear"
+        else Network(network, g, fit.theta)
+    )
+    return Draw(jnp.asarray(scale), jnp.asarray(s), (trained, *parts)), fit
 
 
+SURROGATES = ("simple", "posterior", "linear")
 SOLVERS: dict[str, Callable[[Problem], Fit]] = {"gauss-newton": gauss_newton, "adam": adam}

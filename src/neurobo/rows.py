@@ -44,6 +44,24 @@ class ValueRows:
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
+class TangentRows:
+    """r_i(θ) = ⟨∇f(x_i; θ0), θ⟩: linear in θ, so that one step of the solver is exact."""
+
+    network: MLP = field(metadata={"static": True})
+    gamma: Gamma
+    x: Float[Array, "n d"]
+    theta0: Theta
+
+    def values(self, theta: Theta) -> Float[Array, " n"]:
+        at = ValueRows(self.network, self.gamma, self.x).values
+        return jax.jvp(at, (self.theta0,), (theta,))[1]
+
+    def gram(self, theta: Theta) -> Float[Array, "n n"]:
+        return ValueRows(self.network, self.gamma, self.x).gram(self.theta0)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
 class GeneralRows:
     """r_i(θ) = function(θ, points_i) for any differentiable function of one point."""
 

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import jax
 import numpy as np
 from jaxtyping import Float
 from scipy.stats import qmc
 
+from neurobo import gp
+from neurobo.acquire import Uncertainty
+from neurobo.data import Data
 from neurobo.errors import InvalidInput, check_count
-from neurobo.maximise import any_free, first_free
+from neurobo.evidence import unknown
+from neurobo.maximise import any_free, first_free, minimise
+from neurobo.ntk import Wide
 from neurobo.space import Matrix, Space
+from neurobo.threads import one_blas_thread
 
-DESIGNS = ("sobol", "lhs", "random")
+DESIGNS = ("sobol", "lhs", "random", "uncertainty")
 
 
 def default_size(space: Space) -> int:
@@ -43,6 +50,8 @@ def start_point(
     space: Space, taken: Matrix, *, design: str, size: int, seed: int, number: int
 ) -> Float[np.ndarray, " columns"]:
     """Point `number` of the design that `seed` names, or a later one if it is already taken."""
+    if design == "uncertainty" and space.n_parameters and len(taken):
+        return _least_known(space, taken, np.random.default_rng([seed, number]))
     if space.n_parameters:
         points = space.from_unit(_unit_points(space.n_parameters, design, size, seed, number))
         found = first_free(space, points, taken)
@@ -51,9 +60,19 @@ def start_point(
     return any_free(space, taken, np.random.default_rng([seed, number]))
 
 
+def _least_known(
+    space: Space, taken: Matrix, rng: np.random.Generator
+) -> Float[np.ndarray, " columns"]:
+    """Where a wide network knows least after seeing the points taken (STO-BNTS, Theorem 1)."""
+    data = Data.pad(taken, np.zeros(len(taken)))
+    with jax.enable_x64(True), one_blas_thread():
+        known = gp.condition(data, Wide(activation="erf"), unknown(space.dim))
+        return minimise(Uncertainty(known), space, data, rng)
+
+
 def _unit_points(dim: int, design: str, size: int, seed: int, number: int) -> np.ndarray:
     rng = np.random.default_rng([seed, 0])
-    if design == "sobol":
+    if design in ("sobol", "uncertainty"):  # the latter's first point
         sobol = qmc.Sobol(dim, rng=rng)
         if number:  # SciPy cannot skip zero points
             sobol.fast_forward(number)

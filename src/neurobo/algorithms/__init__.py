@@ -9,8 +9,9 @@ from types import ModuleType
 from neurobo.algorithms.auto import Auto
 from neurobo.algorithms.base import Algorithm, algorithms, describe, resolve
 from neurobo.algorithms.neural_greedy import NeuralGreedy
+from neurobo.algorithms.ntk_gp import NTKGP
 
-__all__ = ["Algorithm", "Auto", "NeuralGreedy", "algorithms", "describe", "resolve"]
+__all__ = ["NTKGP", "Algorithm", "Auto", "NeuralGreedy", "algorithms", "describe", "resolve"]
 
 
 class _Listing(ModuleType):

@@ -20,23 +20,26 @@ from neurobo.evidence import Hyper
 from neurobo.maximise import Score
 from neurobo.networks import MLP
 from neurobo.ntk import Wide
-from neurobo.posterior import SOLVERS, draw
+from neurobo.posterior import SOLVERS, SURROGATES, draw
+from neurobo.schedules import greedy_nu
 
 
 @options
 class NeuralGreedy:
     """Options of Neural Greedy; symbols are the paper's."""
 
-    surrogate: Literal["simple", "posterior"] = "simple"
-    """SimpleSMB (Algorithm 2), or PosteriorSMB (Algorithm 3): Thompson sampling when wide."""
+    surrogate: Literal["simple", "posterior", "linear"] = "simple"
+    """SimpleSMB (Algorithm 2), or PosteriorSMB (Algorithm 3): Thompson sampling when wide; or only
+    the network's tangent, which is Thompson sampling at any width."""
     gamma: float | Literal["evidence", "grid"] | None = None
     """γ: larger means less smooth. A number is both σ_w and σ_b; None is 2 up to 10 columns, 1
     beyond. "evidence" finds both, ν and the noise by the marginal likelihood of the wide limit;
     "grid" finds γ in the paper's range [0.5, 5] by leaving one observation out."""
     noise: float | None = None
     """Variance of the noise, in units of the standardised objective. None: by evidence, or 0."""
-    scale: float = 1.0
-    """ν, or a factor of it if it comes from the evidence: larger explores more."""
+    scale: float | Literal["theory"] = 1.0
+    """ν, or a factor of it if it comes from the evidence: larger explores more. "theory" is the
+    factor ν_t of Theorem 3, which grows with the information gained from noisy values."""
     ard: bool = False
     """Whether the evidence gives each input column a scale of its own."""
     width: int = 1024
@@ -53,11 +56,14 @@ class NeuralGreedy:
         MLP(self.width, self.depth, self.activation)
         if self.gamma not in ("evidence", "grid", None):
             check_number("gamma", self.gamma, above=0)
-        check_number("scale", self.scale, above=0)
+        if self.scale != "theory":
+            check_number("scale", self.scale, above=0)
         if self.noise is not None:
             check_number("noise", self.noise, least=0)
-        if self.surrogate not in ("simple", "posterior"):
-            raise InvalidInput(f"surrogate must be 'simple' or 'posterior', got {self.surrogate!r}")
+        if self.surrogate not in SURROGATES:
+            raise InvalidInput(
+                f"surrogate must be one of {list(SURROGATES)}, got {self.surrogate!r}"
+            )
         if self.solver not in SOLVERS:
             raise InvalidInput(f"solver must be one of {sorted(SOLVERS)}, got {self.solver!r}")
         if self.trust_region is not None and not 0 < self.trust_region <= 2:
@@ -65,16 +71,17 @@ class NeuralGreedy:
 
     def score(self, key: Array, data: Data) -> Score:
         hyper = self._hyper(data)
-        scale = self.scale * hyper.scale
+        noise = hyper.noise if self.noise is None else self.noise
+        scale = hyper.scale * self._factor(data, hyper, noise)
         drawn, _ = draw(
             key,
             data,
             network=MLP(self.width, self.depth, self.activation),
             gamma=hyper.gamma,
-            noise=(hyper.noise if self.noise is None else self.noise) / scale**2,
+            noise=noise / scale**2,
             scale=scale * (_restlessness(data) if self.restless else 1.0),
             scales=hyper.scales,
-            corrected=self.surrogate == "posterior",
+            surrogate=self.surrogate,
             solver=self.solver,
         )
         return drawn
@@ -88,6 +95,12 @@ class NeuralGreedy:
         if gamma == "grid":
             gamma = evidence.by_leaving_out(data, wide)
         return Hyper((gamma, gamma), 1.0, 0.0, (1.0,) * data.x.shape[1])
+
+    def _factor(self, data: Data, hyper: Hyper, noise: float) -> float:
+        if self.scale != "theory":
+            return self.scale
+        wide = Wide(self.depth, self.activation)
+        return greedy_nu(evidence.information(data, wide, hyper), float(np.sqrt(noise)))
 
     def radius(self, data: Data, number: int) -> float | None:
         return self.trust_region if number % 2 else None

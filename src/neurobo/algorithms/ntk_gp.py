@@ -19,6 +19,7 @@ from neurobo.data import Data
 from neurobo.errors import InvalidInput, check_number
 from neurobo.maximise import Score
 from neurobo.ntk import Wide
+from neurobo.schedules import sto_beta
 
 ACQUISITIONS = ("ei", "ucb", "ts")
 
@@ -34,28 +35,41 @@ class NTKGP:
     activation: str = "erf"
     ard: bool = True
     """Whether each input column has a scale of its own."""
-    beta: float = 4.0
-    """Of the confidence bound: √β standard deviations below the mean."""
+    beta: float | Literal["theory"] = 4.0
+    """Of the confidence bound: √β standard deviations below the mean. "theory" is β_t of STO-BNTS'
+    Theorem 1 for a grid of 100 values in each column."""
 
     def __post_init__(self) -> None:
         Wide(self.depth, self.activation, self.kernel)
-        check_number("beta", self.beta, least=0)
+        if self.beta != "theory":
+            check_number("beta", self.beta, least=0)
         if self.acquisition not in ACQUISITIONS:
             raise InvalidInput(
                 f"acquisition must be one of {list(ACQUISITIONS)}, got {self.acquisition!r}"
             )
 
     def score(self, key: Array, data: Data) -> Score:
-        wide = Wide(self.depth, self.activation, self.kernel)
-        hyper = evidence.scheduled(data, wide, ard=self.ard)
-        posterior = gp.condition(data, wide, hyper)
         if self.acquisition == "ts" or not data.n:
-            return gp.draw(key, posterior, data)
+            return self.sample(key, data)
+        found = self.posterior(data)
         if self.acquisition == "ucb":
-            return LowerBound(posterior, jnp.asarray(np.asarray(self.beta, dtype=float)))
+            return LowerBound(found, jnp.asarray(np.asarray(self._beta(data), dtype=float)))
         # With noise the lowest value is luck: the lowest mean at an observation counts.
-        seen = np.where(data.mask > 0, np.asarray(gp.mean(posterior, posterior.x)), np.inf)
-        return LogExpectedImprovement(posterior, jnp.asarray(seen.min()))
+        seen = np.where(data.mask > 0, np.asarray(gp.mean(found, found.x)), np.inf)
+        return LogExpectedImprovement(found, jnp.asarray(seen.min()))
+
+    def _beta(self, data: Data) -> float:
+        if self.beta == "theory":
+            return sto_beta(data.n + 1, 100.0 ** data.x.shape[1])
+        return self.beta
+
+    def posterior(self, data: Data) -> gp.GP:
+        wide = Wide(self.depth, self.activation, self.kernel)
+        return gp.condition(data, wide, evidence.scheduled(data, wide, ard=self.ard))
+
+    def sample(self, key: Array, data: Data) -> Score:
+        """One function drawn from the posterior."""
+        return gp.draw(key, self.posterior(data), data)
 
     def radius(self, data: Data, number: int) -> float | None:
         return None
