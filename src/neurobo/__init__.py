@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from neurobo import plots as plots
     from neurobo.algorithms import NTKGP as NTKGP
     from neurobo.algorithms import NeuralGreedy as NeuralGreedy
     from neurobo.algorithms import algorithms as algorithms
@@ -36,6 +37,7 @@ _HOME = {
     "SpaceExhausted": ("neurobo.errors", "SpaceExhausted"),
     "algorithms": ("neurobo.algorithms", ""),  # a package that can be called
     "minimize": ("neurobo.minimize", "minimize"),
+    "plots": ("neurobo.plots", ""),
     "suggest": ("neurobo.suggest", "suggest"),
 }
 
@@ -50,6 +52,7 @@ __all__ = [
     "SpaceExhausted",
     "algorithms",
     "minimize",
+    "plots",
     "suggest",
 ]
 

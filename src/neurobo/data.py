@@ -35,13 +35,28 @@ def standardise(y: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
     """
     if len(y) == 0:
         return y
-    unit = float(np.max(np.abs(y))) or 1.0  # values near 1e300 must not overflow
-    v = _compress_upper_tail(y / unit)
-    mean, sd = float(np.mean(v)), float(np.std(v))
-    if not sd > 1e-13 * (abs(mean) + sd):  # constant, up to rounding
+    v, mean, sd, _ = _moments(y)
+    if not sd > 0:
         return np.zeros_like(v)
     # Rounding hides the last bits, which an affine change of y would alter.
     return np.round((v - mean) / sd, 10)
+
+
+def units(y: Float[np.ndarray, " n"]) -> tuple[float, float]:
+    """What a standardised 0 and a step of 1 mean in the objective's own units."""
+    _, mean, sd, unit = _moments(y)
+    return unit * mean, unit * sd
+
+
+def _moments(
+    y: Float[np.ndarray, " n"],
+) -> tuple[Float[np.ndarray, " n"], float, float, float]:
+    """Values with a compressed tail in some unit, their mean and sd, and the unit."""
+    unit = float(np.max(np.abs(y))) or 1.0  # values near 1e300 must not overflow
+    v = _compress_upper_tail(y / unit)
+    mean, sd = float(np.mean(v)), float(np.std(v))
+    constant = not sd > 1e-13 * (abs(mean) + sd)  # up to rounding
+    return v, mean, 0.0 if constant else sd, unit
 
 
 def _compress_upper_tail(v: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:

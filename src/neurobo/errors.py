@@ -20,6 +20,10 @@ class EvaluationFailed(NeuroboError):
     """The objective returned something that is not a finite number."""
 
 
+class MissingPackage(NeuroboError):
+    """An optional package is not installed."""
+
+
 class NeuroboWarning(UserWarning):
     """Something the user should know; the work goes on."""
 

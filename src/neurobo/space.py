@@ -165,8 +165,8 @@ class Space:
         self._fixed: Params = {
             n: _only_value(d) for n, d in self.distributions.items() if d.single()
         }
-        self._parameters = {n: _parameter(d) for n, d in free.items()}
-        edges = np.cumsum([0, *(p.width for p in self._parameters.values())])
+        self.parameters = {n: _parameter(d) for n, d in free.items()}
+        edges = np.cumsum([0, *(p.width for p in self.parameters.values())])
         self._columns = [slice(int(a), int(b)) for a, b in pairwise(edges)]
         self.dim = int(edges[-1])
         """Columns of an encoded point."""
@@ -194,23 +194,23 @@ class Space:
     @property
     def n_parameters(self) -> int:
         """Parameters that can vary."""
-        return len(self._parameters)
+        return len(self.parameters)
 
     @cached_property
     def size(self) -> float:
         """How many different points there are; infinite if any parameter is continuous."""
-        return math.prod(p.count for p in self._parameters.values())
+        return math.prod(p.count for p in self.parameters.values())
 
     @cached_property
     def continuous(self) -> Bool[np.ndarray, " columns"]:
         """Which columns may move freely in [-1, 1]."""
-        flags = [np.full(p.width, p.count == math.inf) for p in self._parameters.values()]
+        flags = [np.full(p.width, p.count == math.inf) for p in self.parameters.values()]
         return np.concatenate(flags) if flags else np.zeros(0, dtype=bool)
 
     @cached_property
     def numeric(self) -> Bool[np.ndarray, " columns"]:
         """Which columns belong to numbers rather than categories."""
-        flags = [np.full(p.width, isinstance(p, Numeric)) for p in self._parameters.values()]
+        flags = [np.full(p.width, isinstance(p, Numeric)) for p in self.parameters.values()]
         return np.concatenate(flags) if flags else np.zeros(0, dtype=bool)
 
     @cached_property
@@ -266,14 +266,14 @@ class Space:
 
     def encode(self, points: Iterable[Mapping[str, Any]]) -> Matrix:
         points = list(points)
-        blocks = [p.encode([q[n] for q in points]) for n, p in self._parameters.items()]
+        blocks = [p.encode([q[n] for q in points]) for n, p in self.parameters.items()]
         return np.concatenate([np.zeros((len(points), 0)), *blocks], axis=1)
 
     def decode(self, x: Float[np.ndarray, " columns"]) -> Params:
         free = {
             name: parameter.decode(x[columns])
             for (name, parameter), columns in zip(
-                self._parameters.items(), self._columns, strict=True
+                self.parameters.items(), self._columns, strict=True
             )
         }
         return {n: self._fixed[n] if n in self._fixed else free[n] for n in self.distributions}
@@ -282,18 +282,18 @@ class Space:
         """The nearest valid encoded points."""
         if not self.dim:
             return x
-        parts = zip(self._parameters.values(), self._columns, strict=True)
+        parts = zip(self.parameters.values(), self._columns, strict=True)
         return np.concatenate([p.snap(x[:, c]) for p, c in parts], axis=1)
 
     def from_unit(self, u: Float[np.ndarray, "n parameters"]) -> Matrix:
         """Points of the unit cube, one coordinate per parameter, as valid encoded points."""
-        blocks = [p.from_unit(u[:, i]) for i, p in enumerate(self._parameters.values())]
+        blocks = [p.from_unit(u[:, i]) for i, p in enumerate(self.parameters.values())]
         return np.concatenate([np.zeros((len(u), 0)), *blocks], axis=1)
 
     def neighbours(self, x: Float[np.ndarray, " columns"], rng: np.random.Generator) -> Matrix:
         """Points that differ from `x` in one discrete parameter."""
         found = [np.zeros((0, self.dim))]
-        for parameter, columns in zip(self._parameters.values(), self._columns, strict=True):
+        for parameter, columns in zip(self.parameters.values(), self._columns, strict=True):
             moves = parameter.moves(x[columns], rng)
             points = np.tile(x, (len(moves), 1))
             points[:, columns] = moves
@@ -305,7 +305,7 @@ class Space:
     ) -> Matrix:
         """Move numeric columns by up to `radius`, and redraw categories with chance `rate`."""
         out = x.copy()
-        for parameter, columns in zip(self._parameters.values(), self._columns, strict=True):
+        for parameter, columns in zip(self.parameters.values(), self._columns, strict=True):
             if isinstance(parameter, Numeric):
                 changed = rng.random(len(x)) < rate
                 jump = radius * rng.uniform(-1, 1, len(x)) * changed
@@ -320,7 +320,7 @@ class Space:
     def by_index(self, index: Int[np.ndarray, " n"]) -> Matrix:
         """The points of a finite space, counted from 0 in mixed radix."""
         blocks = [np.zeros((len(index), 0))]
-        for parameter in self._parameters.values():
+        for parameter in self.parameters.values():
             index, digit = np.divmod(index, int(parameter.count))
             blocks.append(parameter.nth(digit))
         return np.concatenate(blocks, axis=1)

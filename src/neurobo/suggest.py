@@ -86,7 +86,7 @@ def suggest(
     )
     check_design(start)
     check_count("n", n)
-    trials = _trials(checked, history, pending)
+    trials = trials_of(checked, history, pending)
     points: list[Any] = []
     first = len(trials.params) + len(trials.pending)
     for number in range(first, first + n):
@@ -105,7 +105,8 @@ def check_seed(seed: int | None) -> int:
     return int(seed)
 
 
-def _trials(space: Space, history: Any, pending: Sequence[Any]) -> Trials:
+def trials_of(space: Space, history: Any, pending: Sequence[Any] = ()) -> Trials:
+    """A history in any of the forms that `suggest` takes."""
     if hasattr(history, "get_trials"):
         from neurobo.sampler import trials_of_study  # Optuna's side of the house
 

@@ -25,8 +25,8 @@ from neurobo.bench.peers import Optimiser, Task, method, methods
 from neurobo.bench.peers.hebo_gp import PYTHON
 from neurobo.bench.peers.optuna_samplers import OptunaOptimiser
 from neurobo.bench.peers.plain import BEFORE_ANY_SUCCESS, PlainSpace, WorstSoFar
-from neurobo.bench.problem import MissingPackage, Outcome
-from neurobo.errors import InvalidInput, NeuroboError, SpaceExhausted
+from neurobo.bench.problem import Outcome
+from neurobo.errors import InvalidInput, MissingPackage, NeuroboError, SpaceExhausted
 from neurobo.space import Params, Space
 from neurobo.start import start_point
 

@@ -17,10 +17,9 @@ from bench.simulated import simulated_experiment, simulated_record
 from scipy import stats as scipy_stats
 
 from neurobo.bench import report, tables
-from neurobo.bench.problem import MissingPackage
 from neurobo.bench.records import Job, Record, write_line
 from neurobo.bench.report import contests, ecdf
-from neurobo.errors import NeuroboError
+from neurobo.errors import MissingPackage, NeuroboError
 
 BBOB = [f"bbob-f{f}-d{d}-i{i}" for d in (2, 3) for f in (1, 8) for i in (1, 2)]
 

@@ -5,14 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from importlib import import_module
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
-from neurobo.errors import NeuroboError
 from neurobo.space import Params, Space, SpaceLike
 
 Vector = Float[np.ndarray, " d"]
@@ -133,18 +130,3 @@ def of_function(
         return Outcome(float(value), {n: float(c) for n, c in constraints.items()})
 
     return Problem(name, summary, space=Space.of(space), evaluate=evaluate, **known)
-
-
-class MissingPackage(NeuroboError):
-    """An optional package is not installed."""
-
-
-def require(package: str, *, extra: str = "bench") -> ModuleType:
-    """Import an optional package, or say what to install."""
-    try:
-        return import_module(package)
-    except ImportError as error:
-        raise MissingPackage(
-            f"this needs the package {package!r}; install the extra: "
-            f"pip install 'neurobo[{extra}]' (it could not be imported: {error})"
-        ) from error

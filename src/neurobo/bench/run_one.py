@@ -18,10 +18,10 @@ import numpy as np
 
 import neurobo
 from neurobo.bench.peers import Method, Task, method
-from neurobo.bench.problem import MissingPackage, Outcome, Problem
+from neurobo.bench.problem import Outcome, Problem
 from neurobo.bench.problems import bbob, problem
 from neurobo.bench.records import Job, Record
-from neurobo.errors import NeuroboError
+from neurobo.errors import MissingPackage, NeuroboError
 from neurobo.space import Params, Space
 from neurobo.start import start_point
 

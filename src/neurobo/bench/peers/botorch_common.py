@@ -15,9 +15,10 @@ from jaxtyping import Bool, Float
 from optuna.distributions import CategoricalDistribution
 
 from neurobo.bench.peers.base import Task
-from neurobo.bench.problem import Outcome, require
+from neurobo.bench.problem import Outcome
 from neurobo.errors import InvalidInput, NeuroboWarning
 from neurobo.maximise import any_free
+from neurobo.optional import require
 from neurobo.space import Matrix, Params, Space
 
 PACKAGES = ("botorch", "gpytorch", "torch")

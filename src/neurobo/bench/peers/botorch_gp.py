@@ -35,8 +35,8 @@ from neurobo.bench.peers.botorch_common import (
     random_point,
     tensor,
 )
-from neurobo.bench.problem import require
 from neurobo.errors import check_count, check_number
+from neurobo.optional import require
 from neurobo.space import Matrix
 
 FEW = 10_000

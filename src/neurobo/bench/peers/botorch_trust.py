@@ -33,7 +33,7 @@ from neurobo.bench.peers.botorch_common import (
     is_noisy,
     tensor,
 )
-from neurobo.bench.problem import require
+from neurobo.optional import require
 
 SHORTEST, LONGEST = 0.5**7, 1.6
 SUCCESSES = 10

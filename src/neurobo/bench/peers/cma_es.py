@@ -9,7 +9,8 @@ import numpy as np
 
 from neurobo.bench.peers.base import Method, Task
 from neurobo.bench.peers.plain import WorstSoFar
-from neurobo.bench.problem import Outcome, Vector, require
+from neurobo.bench.problem import Outcome, Vector
+from neurobo.optional import require
 from neurobo.space import Params
 
 RESTART_GROWTH = 2

@@ -14,8 +14,8 @@ from typing import IO, Any
 
 from neurobo.bench.peers.base import Method, Task
 from neurobo.bench.peers.plain import PlainSpace
-from neurobo.bench.problem import MissingPackage, Outcome
-from neurobo.errors import NeuroboError
+from neurobo.bench.problem import Outcome
+from neurobo.errors import MissingPackage, NeuroboError
 from neurobo.space import Params
 
 PYTHON = "NEUROBO_HEBO_PYTHON"

@@ -9,7 +9,8 @@ import numpy as np
 
 from neurobo.bench.peers.base import Method, Task
 from neurobo.bench.peers.plain import Plain, PlainSpace, WorstSoFar
-from neurobo.bench.problem import Outcome, require
+from neurobo.bench.problem import Outcome
+from neurobo.optional import require
 from neurobo.space import Params
 
 

@@ -14,7 +14,8 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 
 from neurobo.bench.peers.base import Method, Task
-from neurobo.bench.problem import Outcome, require
+from neurobo.bench.problem import Outcome
+from neurobo.optional import require
 from neurobo.space import Params
 
 AfterStart = Callable[[Sequence[FrozenTrial]], BaseSampler]

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from neurobo.bench.problem import Problem, of_function, require
+from neurobo.bench.problem import Problem, of_function
+from neurobo.optional import require
 from neurobo.space import Params, Space, SpaceLike, categorical, float_range
 from neurobo.threads import one_blas_thread
 

@@ -19,8 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from neurobo.bench.problem import Outcome, Problem, require
+from neurobo.bench.problem import Outcome, Problem
 from neurobo.errors import InvalidInput
+from neurobo.optional import require
 from neurobo.space import Params, Space
 
 DIMENSIONS = (2, 3, 5, 10, 20, 40)

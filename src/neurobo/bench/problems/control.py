@@ -8,8 +8,9 @@ import numpy as np
 from jaxtyping import Bool, Float
 from scipy.interpolate import make_interp_spline
 
-from neurobo.bench.problem import Outcome, Problem, Vector, of_vector, require
+from neurobo.bench.problem import Outcome, Problem, Vector, of_vector
 from neurobo.bench.problems.pushing import box2d
+from neurobo.optional import require
 from neurobo.space import Params, Space
 
 EPISODES = 20

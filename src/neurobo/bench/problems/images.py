@@ -15,9 +15,10 @@ from jaxtyping import Float, Int
 from scipy.spatial.distance import cdist
 from scipy.special import logsumexp, softmax
 
-from neurobo.bench.problem import Vector, of_function, of_vector, require
+from neurobo.bench.problem import Vector, of_function, of_vector
 from neurobo.bench.problems.stored import stored
 from neurobo.errors import InvalidInput
+from neurobo.optional import require
 from neurobo.space import Params, Space, int_range
 
 Images = Float[np.ndarray, "n 8 8"]

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from neurobo.bench.problem import Outcome, Problem, require
+from neurobo.bench.problem import Outcome, Problem
+from neurobo.optional import require
 from neurobo.space import Params, Space
 
 Place = Float[np.ndarray, " 2"]

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from neurobo.bench.problem import require
 from neurobo.bench.report.blocks import (
     Block,
     Cards,
@@ -32,6 +31,7 @@ from neurobo.bench.report.blocks import (
     Vector,
 )
 from neurobo.bench.report.contests import Ranking
+from neurobo.optional import require
 
 POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from neurobo.bench.problem import require
 from neurobo.bench.report.blocks import Panel, Style
 from neurobo.bench.report.contests import Ranking
+from neurobo.optional import require
 
 LOOK = {
     "svg.fonttype": "none",
