@@ -5,7 +5,7 @@ READY := .venv/.ready
 BENCH := .venv/.ready-bench
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test hebo test-peers lint format bench bench-solver bench-smoke bench-results clean help
+.PHONY: demo test hebo test-slow test-peers lint format bench bench-solver bench-smoke bench-results clean help
 
 help:                ## list the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*##/\t/'
@@ -32,6 +32,9 @@ test: $(READY)       ## lint, types and the default tests
 
 test-peers: $(BENCH)  ## the tests that need the bench extra: real peers, COCO, simulators
 	$(BIN)/python -m pytest -n 2 -m peers
+
+test-slow: $(READY)  ## statistics that take too long for every day
+	$(BIN)/python -m pytest -n 2 -m slow
 
 lint: $(READY)       ## ruff and mypy
 	$(BIN)/ruff check .

@@ -5,13 +5,19 @@ The shells are left out: what they refuse, they refuse with their own errors, wh
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from pathlib import Path
 
 from jaxtyping import install_import_hook
 
 # Before anything imports neurobo.
 CORE = ("data", "networks", "rows", "solve", "ntk", "posterior", "maximise")
 install_import_hook([f"neurobo.{name}" for name in CORE], "typecheck.check")
+
+# Two test processes and all that they start share what XLA has compiled.
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".cache/jax"))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
 
 import hypothesis  # noqa: E402
 import jax  # noqa: E402

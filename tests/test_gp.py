@@ -50,7 +50,7 @@ def test_mean_and_sd_are_the_textbook_s(x64: None, kind: str, activation: str) -
     np.testing.assert_allclose(found.covariance(jnp.asarray(at)), covariance, rtol=1e-6, atol=1e-9)
 
 
-@pytest.mark.parametrize("kind", ["ntk", "nngp"])
+@pytest.mark.parametrize("kind", ["ntk", pytest.param("nngp", marks=pytest.mark.slow)])
 def test_draws_have_the_posterior_s_mean_and_covariance(x64: None, kind: str) -> None:
     """600 draws: bounds are four standard errors, which one point misses once in 16,000."""
     x, y, at = _data()
@@ -65,6 +65,7 @@ def test_draws_have_the_posterior_s_mean_and_covariance(x64: None, kind: str) ->
     _agree(sample, mean, covariance)
 
 
+@pytest.mark.slow
 def test_wide_finite_networks_have_the_same_distribution(x64: None) -> None:
     """PosteriorSMB with a wide network against the wide limit; 600 draws, four standard errors."""
     x, y, at = _data()

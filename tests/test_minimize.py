@@ -18,7 +18,7 @@ from optuna.trial import TrialState
 import neurobo
 from neurobo.errors import InvalidInput, NeuroboWarning
 
-FAST = neurobo.NeuralGreedy(width=64)
+FAST = neurobo.NeuralGreedy(width=64, gamma=2.0)
 SPACE = {"x": (-5.0, 5.0), "c": neurobo.Categorical(["a", "b"])}
 
 

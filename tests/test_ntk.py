@@ -10,6 +10,7 @@ from neurobo.errors import InvalidInput
 from neurobo.networks import ACTIVATIONS, MLP
 from neurobo.ntk import (
     Wide,
+    _arcsin,
     diagonals,
     empirical,
     information_gain,
@@ -210,3 +211,8 @@ def test_mistakes_are_refused(x64: None) -> None:
         Wide(kind="rbf")
     with pytest.raises(InvalidInput, match="depth"):
         Wide(depth=0)
+
+
+def test_arcsin_is_exact_to_rounding(x64: None) -> None:
+    x = np.concatenate([np.linspace(-1, 1, 20_001), [0.5, -0.5, 1e-100, 0.0]])
+    np.testing.assert_allclose(_arcsin(jnp.asarray(x)), np.arcsin(x), rtol=2e-15, atol=0)

@@ -24,7 +24,9 @@ GAMMA = (1.5, 0.7)
 NETWORK = MLP(width=4096, depth=1, activation="erf")
 
 
-@pytest.mark.parametrize("surrogate", ["simple", "posterior", "linear"])
+@pytest.mark.parametrize(
+    "surrogate", ["simple", pytest.param("posterior", marks=pytest.mark.slow), "linear"]
+)
 def test_draws_have_the_proposition_s_mean_and_covariance(x64: None, surrogate: str) -> None:
     rng = np.random.default_rng(0)
     x, y = rng.uniform(-1, 1, (6, 2)), rng.normal(size=6)

@@ -21,7 +21,7 @@ from neurobo.errors import InvalidInput, NeuroboWarning
 from neurobo.sampler import trials_of_study
 from neurobo.space import Space
 
-FAST = neurobo.NeuralGreedy(width=64)
+FAST = neurobo.NeuralGreedy(width=64, gamma=2.0)
 SPACE = {"x": (-5.0, 5.0), "n": neurobo.Int(0, 50)}
 
 

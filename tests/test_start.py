@@ -72,3 +72,33 @@ def test_bad_sizes_are_refused(given: object) -> None:
 def test_the_paper_s_rule_needs_a_budget() -> None:
     with pytest.raises(InvalidInput, match="needs the budget"):
         start_size(SPACE, "paper")
+
+
+def _worst_gap(points: np.ndarray) -> float:
+    """The largest distance of any place in the box from its nearest point."""
+    grid = np.stack(np.meshgrid(*[np.linspace(-1, 1, 21)] * points.shape[1]), -1)
+    grid = grid.reshape(-1, points.shape[1])
+    return float(np.linalg.norm(grid[:, None] - points[None], axis=2).min(axis=1).max())
+
+
+def test_the_uncertainty_design_leaves_no_place_far_from_a_point() -> None:
+    """Sequential choice of the least known point fills the box better than chance."""
+    space = Space.of([(0, 1)] * 2)
+    gaps = {}
+    for design in ("uncertainty", "random"):
+        found = []
+        for seed in range(3):
+            taken = np.empty((0, 2))
+            for number in range(10):
+                x = start_point(space, taken, design=design, size=10, seed=seed, number=number)
+                taken = np.concatenate([taken, x[None]])
+            found.append(_worst_gap(taken))
+        gaps[design] = found
+    assert max(gaps["uncertainty"]) < min(gaps["random"])
+
+
+def test_the_uncertainty_design_in_a_mixed_space() -> None:
+    space = {"x": (0.0, 1.0), "c": neurobo.Categorical(["a", "b", "c"]), "n": neurobo.Int(0, 3)}
+    points = neurobo.suggest(space, n=6, seed=0, start="uncertainty", n_startup_trials=6)
+    assert {p["c"] for p in points} == {"a", "b", "c"}
+    assert points == neurobo.suggest(space, n=6, seed=0, start="uncertainty", n_startup_trials=6)

@@ -27,7 +27,7 @@ MIXED = {
 }
 CATEGORIES = {f"c{i}": neurobo.Categorical(["a", "b", "c"]) for i in range(8)}
 SPACES = {"floats": FLOATS, "mixed": MIXED, "categories": CATEGORIES}
-FAST = neurobo.NeuralGreedy(width=64)
+FAST = neurobo.NeuralGreedy(width=64, gamma=2.0)
 
 
 def _objective(params: dict[str, Any]) -> float:
@@ -191,7 +191,10 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"n": 2.5}, "got 2.5"),
     ({"seed": -1}, "seed must be a whole number from 0 to 2**63 - 1, got -1"),
     ({"seed": "abc"}, "got 'abc'"),
-    ({"start": "grid"}, "start must be one of ['sobol', 'lhs', 'random'], got 'grid'"),
+    (
+        {"start": "grid"},
+        "'random', 'uncertainty'], got 'grid'",
+    ),
     ({"n_startup_trials": -3}, "got -3"),
     ({"history": [1.0]}, "must be (params, value), got 1.0 at 0"),
     ({"history": [({"x": 1.0, "y": 1.0}, 2.0, 3.0)]}, "must be (params, value)"),

@@ -218,6 +218,10 @@ def by_leaving_out(data: Data, wide: Wide) -> float:
 # When -------------------------------------------------------------------------------------------
 
 
+MOST = 256
+"""Observations that hyper-parameters are fitted to: more would cost much and change little."""
+
+
 def update_sizes(n: int) -> list[int]:
     """After how many of n observations the hyper-parameters are found anew: after each while they
     are few, then whenever their number has grown by a tenth."""
@@ -239,11 +243,13 @@ def scheduled(data: Data, wide: Wide, *, ard: bool = False) -> Hyper:
     for m in sizes:
         # A search begins where the one before ended, but afresh when the number has doubled.
         if m.bit_length() == sizes[-1].bit_length():
-            y = data.y[:m]
+            # Of many, an even share of early and late ones says enough.
+            some = np.linspace(0, m - 1, min(m, MOST)).astype(int)
+            x, y = data.x[some], data.y[some]
             mean, sd = float(np.mean(y)), float(np.std(y)) or 1.0
             unit = np.round((y - mean) / sd, 8)
-            p = _searched(data.x[:m].tobytes(), unit.tobytes(), m, wide, ard, p)
-    found = _hyper(np.array(p), Data.pad(data.x[:m], unit), wide)
+            p = _searched(x.tobytes(), unit.tobytes(), len(some), wide, ard, p)
+    found = _hyper(np.array(p), Data.pad(x, unit), wide)
     return Hyper(found.gamma, found.scale * sd, found.noise * sd**2, found.scales)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -99,7 +100,7 @@ def belief(
         keys = jax.random.split(key, draws if posterior else max(draws, samples))
         drawn = np.array([evaluate(sample(k, data), x) for k in keys]).reshape(len(keys), len(x))
         if posterior:
-            mean, sd = (np.asarray(v) for v in posterior(data).mean_and_sd(x))
+            mean, sd = (np.asarray(v) for v in posterior(data).mean_and_sd(jnp.asarray(x)))
         else:
             mean, sd = drawn.mean(axis=0), drawn.std(axis=0, ddof=1)
     values = np.asarray(trials.values, dtype=float)

@@ -22,9 +22,12 @@ def greedy_nu(
     return bound + noise_sd * float(np.sqrt(2 * (information + 1 + np.log(2 / delta))))
 
 
-def sto_beta(t: int, points: float, *, delta: float = DELTA) -> float:
-    """β_t = 2 log(π² t² |X| / (3 δ)) (STO-BNTS, Theorem 1), for a domain of |X| points."""
-    return float(2 * np.log(np.pi**2 * t**2 / (3 * delta)) + 2 * np.log(points))
+def sto_beta(t: int, log_points: float, *, delta: float = DELTA) -> float:
+    """β_t = 2 log(π² t² |X| / (3 δ)) (STO-BNTS, Theorem 1), for a domain of |X| points.
+
+    It takes log |X|, as |X| itself may be too large for a number.
+    """
+    return float(2 * (np.log(np.pi**2 * t**2 / (3 * delta)) + log_points))
 
 
 def neural_bo_nu(

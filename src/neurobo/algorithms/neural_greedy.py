@@ -31,10 +31,10 @@ class NeuralGreedy:
     surrogate: Literal["simple", "posterior", "linear"] = "simple"
     """SimpleSMB (Algorithm 2), or PosteriorSMB (Algorithm 3): Thompson sampling when wide; or only
     the network's tangent, which is Thompson sampling at any width."""
-    gamma: float | Literal["evidence", "grid"] | None = None
-    """γ: larger means less smooth. A number is both σ_w and σ_b; None is 2 up to 10 columns, 1
-    beyond. "evidence" finds both, ν and the noise by the marginal likelihood of the wide limit;
-    "grid" finds γ in the paper's range [0.5, 5] by leaving one observation out."""
+    gamma: float | Literal["evidence", "grid"] = "evidence"
+    """γ: larger means less smooth. "evidence" finds σ_w, σ_b, ν and the noise by the marginal
+    likelihood of the wide limit. A number is both σ_w and σ_b; "grid" finds it in the paper's
+    range [0.5, 5] by leaving one observation out."""
     noise: float | None = None
     """Variance of the noise, in units of the standardised objective. None: by evidence, or 0."""
     scale: float | Literal["theory"] = 1.0
@@ -54,7 +54,7 @@ class NeuralGreedy:
 
     def __post_init__(self) -> None:
         MLP(self.width, self.depth, self.activation)
-        if self.gamma not in ("evidence", "grid", None):
+        if self.gamma not in ("evidence", "grid"):
             check_number("gamma", self.gamma, above=0)
         if self.scale != "theory":
             check_number("scale", self.scale, above=0)
@@ -90,10 +90,7 @@ class NeuralGreedy:
         wide = Wide(self.depth, self.activation)
         if self.gamma == "evidence":
             return evidence.scheduled(data, wide, ard=self.ard)
-        # With few observations for each column only a smoother network generalises.
-        gamma = self.gamma or (2.0 if data.x.shape[1] <= 10 else 1.0)
-        if gamma == "grid":
-            gamma = evidence.by_leaving_out(data, wide)
+        gamma = evidence.by_leaving_out(data, wide) if self.gamma == "grid" else self.gamma
         return Hyper((gamma, gamma), 1.0, 0.0, (1.0,) * data.x.shape[1])
 
     def _factor(self, data: Data, hyper: Hyper, noise: float) -> float:

@@ -60,7 +60,7 @@ class NTKGP:
 
     def _beta(self, data: Data) -> float:
         if self.beta == "theory":
-            return sto_beta(data.n + 1, 100.0 ** data.x.shape[1])
+            return sto_beta(data.n + 1, data.x.shape[1] * np.log(100))
         return self.beta
 
     def posterior(self, data: Data) -> gp.GP:
