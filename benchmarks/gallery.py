@@ -29,9 +29,7 @@ def panels(path: Path, where: np.ndarray, algorithms: dict[str, Any], draws: int
     figure = Figure(figsize=(9, 3 * rows), layout="constrained")
     axes = figure.subplots(rows, 2, sharex=True, sharey=True).ravel()
     for axis, (title, algorithm) in zip(axes, algorithms.items(), strict=True):
-        neurobo.plots.bands(
-            SPACE, history, algorithm=algorithm, draws=draws, samples=100, axis=axis
-        )
+        neurobo.plots.bands(SPACE, history, algorithm=algorithm, draws=draws, samples=60, axis=axis)
         axis.plot(line, [objective(x) for x in line], "k--", linewidth=1, label="objective")
         axis.set_title(title, fontsize=10, loc="left")
         axis.set_ylim(-1.6, 2.2)
@@ -40,41 +38,41 @@ def panels(path: Path, where: np.ndarray, algorithms: dict[str, Any], draws: int
             axis.get_legend().remove()
     axes[0].legend(frameon=False, fontsize=8, ncols=2, loc="upper right")
     HERE.mkdir(exist_ok=True)
-    figure.savefig(path, dpi=110, metadata={"Software": None})
+    figure.savefig(path, dpi=90, metadata={"Software": None})
 
 
 def main() -> None:
-    greedy = {"activation": "erf", "restless": False, "noise": 0.0}
+    greedy = {"restless": False, "noise": 0.0}
     panels(
         HERE / "bands.png",
         np.array([0.05, 0.12, 0.2, 0.28, 0.6, 0.66, 0.95]),
         {
-            "neural-greedy (SimpleSMB), γ by evidence": neurobo.NeuralGreedy(
-                gamma="evidence", **greedy
+            "neural-greedy (SimpleSMB), γ by evidence": neurobo.NeuralGreedy(**greedy),
+            "neural-greedy-posterior (PosteriorSMB)": neurobo.NeuralGreedy(
+                surrogate="posterior", **greedy
             ),
-            "neural-greedy-posterior (PosteriorSMB), γ by evidence": neurobo.NeuralGreedy(
-                surrogate="posterior", gamma="evidence", **greedy
+            "neural-greedy with γ = 1: too smooth, too sure": neurobo.NeuralGreedy(
+                gamma=1.0, **greedy
             ),
-            "neural-greedy, γ = 5: too rough": neurobo.NeuralGreedy(gamma=5.0, **greedy),
             "ntk-gp: the wide limit, exactly": neurobo.NTKGP(ard=False),
         },
         draws=6,
     )
-    fixed = {"gamma": 2.0, "activation": "relu", "depth": 2, "width": 256, "restless": False}
+    relu = {"activation": "relu", "depth": 2, "width": 256, "restless": False}
     panels(
         HERE / "draws.png",
         np.array([0.02, 0.1, 0.45, 0.5, 0.56, 0.9]),
         {
-            "Deep ensemble: trained from random starts": neurobo.NeuralGreedy(noise=0.0, **fixed),
+            "Deep ensemble: trained from random starts": neurobo.NeuralGreedy(noise=0.0, **relu),
             "STO-BNTS: with the tangent's random part": neurobo.NeuralGreedy(
-                surrogate="posterior", noise=1e-4, **fixed
+                surrogate="posterior", **relu
             ),
-            "STO-BNTS-Linear: the tangent alone": neurobo.NeuralGreedy(
-                surrogate="linear", noise=1e-4, **fixed
+            "STO-BNTS-Linear: the tangent alone": neurobo.NeuralGreedy(surrogate="linear", **relu),
+            "ntk-gp with an infinitely wide ReLU network": neurobo.NTKGP(
+                activation="relu", depth=2, ard=False
             ),
-            "ntk-gp with the same network": neurobo.NTKGP(activation="relu", depth=2, ard=False),
         },
-        draws=40,
+        draws=20,
     )
 
 

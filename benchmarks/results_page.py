@@ -15,9 +15,12 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+
 from neurobo.bench import report, tables
 from neurobo.bench.report.blocks import Cell, Items, Table
 from neurobo.bench.report.markdown import escape, table_text
+from neurobo.bench.suites import GAMMAS
 
 PAGE = Path("docs/results.md")
 RESULTS = Path("results")
@@ -26,6 +29,7 @@ GREEDY = ("branin-2", "hartmann-6", "styblinski-tang-10", "levy-15", "ackley-20"
 RUNS = {
     "greedy": ["--problems", " ".join([*GREEDY, *(f"{name}+noise=0.1" for name in GREEDY)]),
                "--algorithms", "neural-greedy", "--peers", "optuna-gp"],
+    "gamma": ["--algorithms", " ".join(f"neural-greedy:gamma={g}" for g in ("evidence", *GAMMAS))],
     "bbob": [],
     "peers": [],
 }  # fmt: skip
@@ -66,6 +70,20 @@ def greedy() -> str:
     return table_text(Table(header, rows))
 
 
+def gamma() -> str:
+    """Median regrets of fixed values of γ, and how γ by evidence compares with them."""
+    rows: list[list[Cell | str]] = []
+    for group, methods in tables.read(RESULTS / "gamma").runs.items():
+        medians = {name.partition("=")[2]: tables.summary(m).median for name, m in methods.items()}
+        fixed = [medians[str(g)] for g in GAMMAS if str(g) in medians]
+        shown = [*(medians.get(str(g)) for g in GAMMAS), float(np.median(fixed))]
+        cells = [f"{v:.3g}" if v is not None else "" for v in (*shown, medians.get("evidence"))]
+        seeds = max(len(m) for m in methods.values())
+        rows.append([group.problem, str(group.budget), str(seeds), *cells])
+    header = ["problem", "T", "seeds", *(f"γ = {g}" for g in GAMMAS)]
+    return table_text(Table([*header, "median of these", "**evidence**"], rows))
+
+
 def chosen(suite: str, *sections: str) -> str:
     """Parts of the report of a suite, without its pictures."""
     results = tables.read(RESULTS / suite)
@@ -82,6 +100,7 @@ def chosen(suite: str, *sections: str) -> str:
 
 PARTS: dict[str, Callable[[], str]] = {
     "greedy": greedy,
+    "gamma": gamma,
     "bbob": lambda: chosen("bbob", "In short", "What was run", "COCO bbob"),
     "peers": lambda: chosen("peers", "In short", "What was run", "Results", "Mean ranks"),
 }
