@@ -42,7 +42,7 @@ def panels(path: Path, where: np.ndarray, algorithms: dict[str, Any], draws: int
 
 
 def main() -> None:
-    greedy = {"restless": False, "noise": 0.0}
+    greedy: dict[str, Any] = {"restless": False, "noise": 0.0}
     panels(
         HERE / "bands.png",
         np.array([0.05, 0.12, 0.2, 0.28, 0.6, 0.66, 0.95]),
@@ -58,7 +58,7 @@ def main() -> None:
         },
         draws=6,
     )
-    relu = {"activation": "relu", "depth": 2, "width": 256, "restless": False}
+    relu: dict[str, Any] = {"activation": "relu", "depth": 2, "width": 256, "restless": False}
     panels(
         HERE / "draws.png",
         np.array([0.02, 0.1, 0.45, 0.5, 0.56, 0.9]),
