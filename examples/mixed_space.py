@@ -28,7 +28,7 @@ def validation_loss(p: dict[str, Any]) -> float:
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
         storage = f"sqlite:///{Path(folder) / 'study.db'}"
-        for budget in (15, 30):  # the second call goes on where the first one stopped
+        for budget in (12, 20):  # the second call goes on where the first one stopped
             study = neurobo.minimize(
                 validation_loss, SPACE, budget, seed=0, storage=storage, study_name="tuning"
             )

@@ -62,6 +62,6 @@ def test_gradients_are_right_and_finite_at_observations(x64: None) -> None:
         LogExpectedImprovement(found, jnp.asarray(-1.0)),
         LowerBound(found, jnp.asarray(4.0)),
     ):
-        total = lambda x, score=score: jnp.sum(score(jnp.asarray(x)))  # noqa: E731
+        total = jax.jit(lambda x, score=score: jnp.sum(score(jnp.asarray(x))))
         check_grads(total, (jnp.array([[0.1, -0.3], [0.7, 0.2]]),), 1, atol=1e-4, rtol=1e-4)
         assert np.all(np.isfinite(jax.grad(total)(found.x)))

@@ -38,7 +38,7 @@ def test_example_optuna_study(tmp_path: Path) -> None:
 
 def test_example_mixed_space(tmp_path: Path) -> None:
     shown = _run("-W", "ignore", str(ROOT / "examples" / "mixed_space.py"), cwd=tmp_path)
-    assert shown.startswith("30 trials")
+    assert shown.startswith("20 trials")
     assert float(shown.split()[-1]) < 1.0
 
 

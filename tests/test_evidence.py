@@ -24,14 +24,8 @@ def _network_data(seed: int, gamma: tuple[float, float], n: int = 100, d: int = 
     return Data.pad(x, standardise(np.asarray(jax.jvp(at, (theta,), (direction,))[1])))
 
 
-@pytest.mark.parametrize(
-    "gamma",
-    [
-        pytest.param((0.7, 0.7), marks=pytest.mark.slow),
-        (1.5, 1.5),
-        pytest.param((3.0, 3.0), marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("gamma", [(0.7, 0.7), (1.5, 1.5), (3.0, 3.0)])
 def test_evidence_finds_the_gamma_that_made_the_data(x64: None, gamma: tuple[float, float]) -> None:
     """Median over 20 networks within a factor 1.5, for σ_w and σ_b."""
     found = [evidence.fit(_network_data(seed, gamma), WIDE).gamma for seed in range(20)]

@@ -29,7 +29,7 @@ def _points(n: int, d: int, seed: int = 0) -> jax.Array:
 
 
 @pytest.mark.parametrize("activation", CLOSED)
-@pytest.mark.parametrize("depth", [1, 2])
+@pytest.mark.parametrize("depth", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_wide_networks_approach_the_closed_forms(x64: None, activation: str, depth: int) -> None:
     """200 networks of width 512: an NNGP entry has a relative error of about sqrt(2/200) = 10 %,
     the NTK concentrates and is averaged as well."""
@@ -50,7 +50,9 @@ def test_wide_networks_approach_the_closed_forms(x64: None, activation: str, dep
         np.testing.assert_allclose(gram / scale, limit / scale, atol=bound)
 
 
-@pytest.mark.parametrize("activation", CLOSED)
+@pytest.mark.parametrize(
+    "activation", ["erf", *(pytest.param(a, marks=pytest.mark.slow) for a in CLOSED[1:])]
+)
 def test_the_error_falls_with_the_root_of_the_width(x64: None, activation: str) -> None:
     """The slope of log error against log width is near -1/2. With 24 networks at each of six
     widths the slope has a standard error of about 0.03."""
@@ -109,6 +111,7 @@ def test_quadrature_agrees_with_the_closed_forms(x64: None, activation: str) -> 
         np.testing.assert_allclose(p, q, atol=tolerance)
 
 
+@pytest.mark.slow
 def test_any_activation_has_kernels(x64: None) -> None:
     x = _points(6, 2)
     for activation in ACTIVATIONS:

@@ -111,9 +111,9 @@ def test_units_of_the_objective_do_not_matter() -> None:
 def test_odd_values_give_distinct_finite_points(algorithm: str, values: list[float]) -> None:
     points = neurobo.suggest(FLOATS, n=40, seed=0, n_startup_trials=40)
     history = list(zip(points, values, strict=True))
-    found = neurobo.suggest(FLOATS, history, n=4, algorithm=algorithm, seed=0)
+    found = neurobo.suggest(FLOATS, history, n=2, algorithm=algorithm, seed=0)
     assert all(math.isfinite(v) for p in found for v in p.values())
-    assert len({json.dumps(p) for p in [*points, *found]}) == 44
+    assert len({json.dumps(p) for p in [*points, *found]}) == 42
 
 
 @pytest.mark.parametrize("algorithm", neurobo.algorithms())
