@@ -63,7 +63,7 @@ SUITES = {
             ("branin-2+shift", "ackley-5+shift", "levy-10+shift"),
             ("auto", "neural-greedy", "optuna-tpe", "random"),
             seeds=4,
-            budgets={"branin-2+shift": 25, "ackley-5+shift": 30, "levy-10+shift": 35},
+            budgets={"branin-2+shift": 20, "ackley-5+shift": 22, "levy-10+shift": 26},
         ),
         Suite(
             "greedy",
