@@ -1,6 +1,6 @@
 """The pictures of docs/gallery.md: what the surrogates believe after a few observations.
 
-python benchmarks/gallery.py            # writes docs/pictures/*.png, about a minute
+python benchmarks/gallery.py            # writes docs/pictures/*.png; some minutes
 """
 
 from __future__ import annotations
