@@ -75,8 +75,11 @@ def test_wide_finite_networks_have_the_same_distribution(x64: None) -> None:
     sample = []
     for key in jax.random.split(jax.random.key(1), N):
         drawn, _ = posterior.draw(
-            key, data, network=MLP(4096, 1, "erf"), gamma=HYPER.gamma, scale=HYPER.scale,
-            noise=HYPER.noise / HYPER.scale**2, scales=HYPER.scales, surrogate="posterior",
+            key, data,
+            posterior.Recipe(
+                MLP(4096, 1, "erf"), gamma=HYPER.gamma, scale=HYPER.scale,
+                noise=HYPER.noise / HYPER.scale**2, scales=HYPER.scales, surrogate="posterior",
+            ),
         )  # fmt: skip
         sample.append(np.asarray(drawn(jnp.asarray(at))))
     mean, _ = exact.mean_and_sd(jnp.asarray(at))

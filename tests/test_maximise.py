@@ -16,7 +16,7 @@ from neurobo.data import Data
 from neurobo.errors import SpaceExhausted
 from neurobo.maximise import any_free, evaluate, minimise
 from neurobo.networks import MLP
-from neurobo.posterior import draw
+from neurobo.posterior import Recipe, draw
 from neurobo.space import SAME_POINT, Space
 
 
@@ -142,7 +142,7 @@ def test_scores_that_are_not_finite_are_never_chosen(x64: None) -> None:
     space = Space.of([(0, 1)])
     found = minimise(Cliff(), space, _data(space), np.random.default_rng(0))
     assert found[0] <= 0
-    assert np.all(evaluate(Cliff(), np.ones((3, 1))) == np.inf)
+    assert np.all(evaluate(Cliff(), space, np.ones((3, 1))) == np.inf)
 
 
 @pytest.mark.parametrize("surrogate", ["simple", "posterior", "linear"])
@@ -150,7 +150,7 @@ def test_gradients_of_a_drawn_function(x64: None, surrogate: str) -> None:
     rng = np.random.default_rng(0)
     data = Data.pad(rng.uniform(-1, 1, (5, 3)), rng.normal(size=5))
     drawn, _ = draw(
-        jax.random.key(0), data, network=MLP(width=32), gamma=(2.0, 2.0), surrogate=surrogate
+        jax.random.key(0), data, Recipe(MLP(width=32), gamma=(2.0, 2.0), surrogate=surrogate)
     )
     check_grads(
         lambda x: drawn(jnp.asarray(x)[None])[0], (jnp.array([0.1, -0.4, 0.7]),), order=1, rtol=1e-5

@@ -14,8 +14,10 @@ import numpy as np
 import optuna
 import pytest
 from optuna.trial import TrialState
+from small import ALGORITHMS
 
 import neurobo
+from neurobo.algorithms import Algorithm
 from neurobo.errors import InvalidInput, NeuroboWarning
 
 FAST = neurobo.NeuralGreedy(width=64, gamma=2.0)
@@ -67,8 +69,8 @@ BAD_RETURNS: dict[str, Any] = {
 
 
 @pytest.mark.filterwarnings("ignore::neurobo.errors.NeuroboWarning")
-@pytest.mark.parametrize("algorithm", neurobo.algorithms())
-def test_bad_evaluations_are_recorded_as_failed_and_the_run_goes_on(algorithm: str) -> None:
+@pytest.mark.parametrize("algorithm", ALGORITHMS.values(), ids=ALGORITHMS.keys())
+def test_bad_evaluations_are_recorded_as_failed_and_the_run_goes_on(algorithm: Algorithm) -> None:
     bad = list(BAD_RETURNS.values())
 
     def objective(p: dict[str, Any]) -> Any:

@@ -12,7 +12,6 @@ from neurobo.ntk import (
     Wide,
     _arcsin,
     diagonals,
-    empirical,
     information_gain,
     interaction_information,
     kernels,
@@ -40,7 +39,7 @@ def test_wide_networks_approach_the_closed_forms(x64: None, activation: str, dep
     def one(key: jax.Array) -> tuple[jax.Array, jax.Array]:
         theta = network.init(key, 3)
         gamma = jnp.asarray(GAMMA)
-        return network.apply(theta, gamma, x), empirical(network, theta, gamma, x, x)
+        return network.apply(theta, gamma, x), network.tangent_kernel(theta, gamma, x, x)
 
     values, grams = jax.lax.map(one, jax.random.split(jax.random.key(1), 200))
     exact = kernels(x, x, jnp.asarray(GAMMA), depth=depth, activation=activation)
@@ -65,7 +64,7 @@ def test_the_error_falls_with_the_root_of_the_width(x64: None, activation: str) 
 
         @jax.jit
         def error(key: jax.Array, network: MLP = network) -> jax.Array:
-            found = empirical(network, network.init(key, 3), gamma, x, x)
+            found = network.tangent_kernel(network.init(key, 3), gamma, x, x)
             return jnp.mean(((found - exact) / exact) ** 2)
 
         squares = jax.lax.map(error, jax.random.split(jax.random.key(int(width)), 24))
@@ -178,9 +177,11 @@ def test_the_empirical_kernel_equals_the_one_from_single_gradients(x64: None) ->
     network, gamma, x = MLP(32, 2, "tanh"), jnp.asarray(GAMMA), _points(7, 3)
     theta = network.init(jax.random.key(0), 3)
     rows = GeneralRows(lambda t, p: network.apply(t, gamma, p[None])[0], x, chunk=3)
-    np.testing.assert_allclose(empirical(network, theta, gamma, x, x), rows.gram(theta), rtol=1e-9)
     np.testing.assert_allclose(
-        empirical(network, theta, gamma, x[:2], x[3:]), rows.gram(theta)[:2, 3:], rtol=1e-9
+        network.tangent_kernel(theta, gamma, x, x), rows.gram(theta), rtol=1e-9
+    )
+    np.testing.assert_allclose(
+        network.tangent_kernel(theta, gamma, x[:2], x[3:]), rows.gram(theta)[:2, 3:], rtol=1e-9
     )
 
 

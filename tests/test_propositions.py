@@ -15,7 +15,7 @@ import pytest
 from neurobo.data import Data
 from neurobo.networks import MLP
 from neurobo.ntk import kernels
-from neurobo.posterior import draw
+from neurobo.posterior import Recipe, draw
 
 N = 800
 NOISE = 0.05  # σ²
@@ -37,7 +37,7 @@ def test_draws_have_the_proposition_s_mean_and_covariance(x64: None, surrogate: 
     draws = []
     for key in jax.random.split(jax.random.key(1), N):
         drawn, fit = draw(
-            key, data, network=NETWORK, gamma=GAMMA, noise=NOISE, scale=SCALE, surrogate=surrogate
+            key, data, Recipe(NETWORK, GAMMA, noise=NOISE, scale=SCALE, surrogate=surrogate)
         )
         assert fit.converged
         draws.append(np.asarray(drawn(jnp.asarray(at))))

@@ -12,7 +12,7 @@ from jax.test_util import check_grads
 from neurobo import solve
 from neurobo.data import Data
 from neurobo.networks import MLP
-from neurobo.posterior import draw
+from neurobo.posterior import Recipe, draw
 from neurobo.rows import GeneralRows, ValueRows
 from neurobo.solve import JITTER, Problem, adam, gauss_newton
 
@@ -116,10 +116,7 @@ def test_draws_do_not_depend_on_the_bucket(x64: None, surrogate: str) -> None:
         drawn, fit = draw(
             jax.random.key(3),
             Data.pad(x, y, size=size),
-            network=MLP(width=128),
-            gamma=(1.5, 1.5),
-            noise=0.01,
-            surrogate=surrogate,
+            Recipe(MLP(width=128), gamma=(1.5, 1.5), noise=0.01, surrogate=surrogate),
         )
         values.append(np.asarray(drawn(at)))
         losses.append(fit.objective)

@@ -13,11 +13,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from neurobo import plots as plots
     from neurobo.algorithms import NTKGP as NTKGP
+    from neurobo.algorithms import STOBNTS as STOBNTS
+    from neurobo.algorithms import DeepEnsemble as DeepEnsemble
+    from neurobo.algorithms import NeuralBandit as NeuralBandit
     from neurobo.algorithms import NeuralGreedy as NeuralGreedy
+    from neurobo.algorithms import NeuralLinear as NeuralLinear
     from neurobo.algorithms import algorithms as algorithms
     from neurobo.errors import NeuroboError as NeuroboError
     from neurobo.errors import SpaceExhausted as SpaceExhausted
     from neurobo.minimize import minimize as minimize
+    from neurobo.pool import Pool as Pool
     from neurobo.sampler import NeuroSampler as NeuroSampler
     from neurobo.space import categorical as Categorical  # noqa: N812
     from neurobo.space import float_range as Float  # noqa: N812
@@ -31,7 +36,12 @@ _HOME = {
     "Float": ("neurobo.space", "float_range"),
     "Int": ("neurobo.space", "int_range"),
     "NTKGP": ("neurobo.algorithms", "NTKGP"),
+    "STOBNTS": ("neurobo.algorithms", "STOBNTS"),
+    "NeuralLinear": ("neurobo.algorithms", "NeuralLinear"),
+    "NeuralBandit": ("neurobo.algorithms", "NeuralBandit"),
+    "DeepEnsemble": ("neurobo.algorithms", "DeepEnsemble"),
     "NeuralGreedy": ("neurobo.algorithms", "NeuralGreedy"),
+    "Pool": ("neurobo.pool", "Pool"),
     "NeuroSampler": ("neurobo.sampler", "NeuroSampler"),
     "NeuroboError": ("neurobo.errors", "NeuroboError"),
     "SpaceExhausted": ("neurobo.errors", "SpaceExhausted"),
@@ -43,12 +53,17 @@ _HOME = {
 
 __all__ = [
     "NTKGP",
+    "STOBNTS",
     "Categorical",
+    "DeepEnsemble",
     "Float",
     "Int",
+    "NeuralBandit",
     "NeuralGreedy",
+    "NeuralLinear",
     "NeuroSampler",
     "NeuroboError",
+    "Pool",
     "SpaceExhausted",
     "algorithms",
     "minimize",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -13,7 +13,37 @@ from jax import Array
 from jaxtyping import Float
 from scipy.special import erfcx
 
+from neurobo.data import Data
 from neurobo.gp import GP
+
+
+@runtime_checkable
+class Posterior(Protocol):
+    """What a surrogate believes; a pytree."""
+
+    def mean(self, x: Float[Array, "n d"]) -> Float[Array, " n"]: ...
+
+    def mean_and_sd(
+        self, x: Float[Array, "n d"]
+    ) -> tuple[Float[Array, " n"], Float[Array, " n"]]: ...
+
+
+@jax.jit
+def _mean(posterior: Posterior, x: Float[Array, "n d"]) -> Float[Array, " n"]:
+    return posterior.mean(x)
+
+
+def expected(posterior: Posterior, data: Data) -> Float[np.ndarray, " k"]:
+    """The means at the pending points."""
+    k = len(data.pending)
+    padded = Data.pad(data.pending, np.zeros(k)).x
+    return np.asarray(_mean(posterior, jnp.asarray(padded)))[:k]
+
+
+def expected_best(posterior: Posterior, data: Data) -> Float[np.ndarray, ""]:
+    """The lowest mean at an observation: with noise the lowest value is luck."""
+    means = np.asarray(_mean(posterior, jnp.asarray(data.x)))
+    return np.asarray(np.min(means[: data.n]))
 
 
 @jax.tree_util.register_dataclass
@@ -21,7 +51,7 @@ from neurobo.gp import GP
 class LogExpectedImprovement:
     """x -> -log E[max(best - f(x), 0)]."""
 
-    posterior: GP
+    posterior: Posterior
     best: Float[Array, ""]
 
     def __call__(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
@@ -34,7 +64,7 @@ class LogExpectedImprovement:
 class LowerBound:
     """x -> mean - √β sd."""
 
-    posterior: GP
+    posterior: Posterior
     beta: Float[Array, ""]
 
     def __call__(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:

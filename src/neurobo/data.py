@@ -95,12 +95,19 @@ class Data:
     """Observations ready for a fit, N >= n rows of which the first n count."""
 
     x: Float[np.ndarray, "N columns"]
+    """What networks see."""
     y: Float[np.ndarray, " N"]
     """Standardised targets, to be minimised."""
     mask: Float[np.ndarray, " N"]
     """1 for an observation, 0 for padding."""
-    taken: Float[np.ndarray, "m columns"]
+    points: Float[np.ndarray, "n encoded"]
+    """The observations as the space encodes them; x, but for the features of pools."""
+    pending: Float[np.ndarray, "k columns"]
+    """Where values are still awaited."""
+    taken: Float[np.ndarray, "m encoded"]
     """Every point evaluated (also in vain) or pending: not to be suggested again."""
+    image: tuple[int, int, int] | None = None
+    """Height, width and channels, if the columns are the pixels of an image."""
 
     @cached_property
     def n(self) -> int:
@@ -111,28 +118,40 @@ class Data:
         """Rows from the best observation to the worst."""
         return np.argsort(self.y[: self.n], kind="stable")
 
+    def believing(self, values: Float[np.ndarray, " k"]) -> Data:
+        """As if the pending points had these values."""
+        x = np.concatenate([self.x[: self.n], self.pending])
+        more = Data.pad(x, np.concatenate([self.y[: self.n], values]))
+        return replace(self, x=more.x, y=more.y, mask=more.mask, pending=self.pending[:0])
+
     @staticmethod
     def of(space: Space, trials: Trials) -> Data:
-        x = space.encode(trials.params)
+        points, pending = space.encode(trials.params), space.encode(trials.pending)
         values = np.asarray(trials.values, dtype=float)
         good = np.isfinite(values)
         y = standardise(values[good])
-        taken = np.concatenate([x, space.encode(trials.pending)])
-        return Data.pad(x[good], y, taken=taken[:0] if trials.repeats else taken)
+        taken = np.concatenate([points, pending])
+        data = Data.pad(space.inputs(points[good]), y)
+        return replace(
+            data,
+            points=points[good],
+            pending=space.inputs(pending),
+            taken=taken[:0] if trials.repeats or space.repeats else taken,
+            image=space.image,
+        )
 
     @staticmethod
     def pad(
-        x: Float[np.ndarray, "n columns"],
-        y: Float[np.ndarray, " n"],
-        *,
-        taken: Float[np.ndarray, "m columns"] | None = None,
-        size: int | None = None,
+        x: Float[np.ndarray, "n columns"], y: Float[np.ndarray, " n"], *, size: int | None = None
     ) -> Data:
+        """Observations of a space without pools, none pending."""
         n = len(y)
         extra = (bucket(n) if size is None else size) - n
         return Data(
             x=np.pad(x, ((0, extra), (0, 0))),
             y=np.pad(y, (0, extra)),
             mask=np.pad(np.ones(n), (0, extra)),
-            taken=x if taken is None else taken,
+            points=x,
+            pending=x[:0],
+            taken=x,
         )

@@ -90,11 +90,6 @@ def condition(data: Data, wide: Wide, hyper: Hyper) -> GP:
     return _condition(wide, *arrays, *data_arrays)
 
 
-@jax.jit
-def mean(gp: GP, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-    return gp.mean(x)
-
-
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class GPDraw:

@@ -67,11 +67,11 @@ def _evaluate(score: Score, x: Float[Array, "n d"]) -> Float[Array, " n"]:
     return jnp.where(jnp.isfinite(values), values, jnp.inf)
 
 
-def evaluate(score: Score, x: Matrix) -> Float[np.ndarray, " n"]:
-    """Scores of any number of points, in batches of one shape."""
+def evaluate(score: Score, space: Space, x: Matrix) -> Float[np.ndarray, " n"]:
+    """Scores of any number of encoded points, in batches of one shape."""
     found = []
     for i in range(0, len(x), CHUNK):
-        part = x[i : i + CHUNK]
+        part = space.inputs(x[i : i + CHUNK])
         padded = np.pad(part, ((0, CHUNK - len(part)), (0, 0)))
         found.append(np.asarray(_evaluate(score, jnp.asarray(padded)))[: len(part)])
     return np.concatenate(found) if found else np.empty(0)
@@ -100,24 +100,41 @@ def _descend(
     return jax.lax.fori_loop(0, STEPS, one, (x, zeros, zeros))[0]
 
 
+def _moved(score: Score, space: Space, x: Matrix, box: Box) -> Matrix:
+    """Encoded points after a descent in their continuous columns."""
+    free = space.movable
+    low, high = -np.ones(len(free)), np.ones(len(free))
+    low[free], high[free] = box.low[space.continuous], box.high[space.continuous]
+    arrays = (jnp.asarray(a) for a in (space.inputs(x), low, high, free))
+    x = x.copy()
+    x[:, space.continuous] = np.asarray(_descend(score, *arrays))[:, free]
+    return x
+
+
 @jax.jit
 def _value_and_gradient(score: Score, x: Float[Array, " d"]) -> tuple[Array, Array]:
     return jax.value_and_grad(lambda at: score(at[None])[0])(x)
 
 
-def _polish(score: Score, x: Float[np.ndarray, " d"], box: Box, free: np.ndarray) -> np.ndarray:
-    """L-BFGS-B from one point; discrete columns are held."""
-    low, high = np.where(free, box.low, x), np.where(free, box.high, x)
+def _polish(score: Score, space: Space, x: Float[np.ndarray, " d"], box: Box) -> np.ndarray:
+    """L-BFGS-B from one point in its continuous columns."""
+    free, held = space.continuous, space.inputs(x[None])[0]
 
     def target(at: np.ndarray) -> tuple[float, np.ndarray]:
-        value, gradient = _value_and_gradient(score, jnp.asarray(at))
-        return float(value), np.where(free, np.asarray(gradient), 0.0)
+        moved = held.copy()
+        moved[space.movable] = at
+        value, gradient = _value_and_gradient(score, jnp.asarray(moved))
+        return float(value), np.asarray(gradient)[space.movable]
 
     found: Any = scipy_minimize(
-        target, x, jac=True, method="L-BFGS-B", bounds=list(zip(low, high, strict=True)),
-        options={"maxiter": 30},
+        target, x[free], jac=True, method="L-BFGS-B",
+        bounds=list(zip(box.low[free], box.high[free], strict=True)), options={"maxiter": 30},
     )  # fmt: skip
-    return np.asarray(found.x) if np.all(np.isfinite(found.x)) else x
+    if not np.all(np.isfinite(found.x)):
+        return x
+    polished = x.copy()
+    polished[free] = found.x
+    return polished
 
 
 def _candidates(space: Space, data: Data, box: Box, rng: np.random.Generator) -> Matrix:
@@ -125,7 +142,7 @@ def _candidates(space: Space, data: Data, box: Box, rng: np.random.Generator) ->
     everywhere = space.snap(box.squeeze(space.from_unit(sobol)))
     if data.n == 0:
         return everywhere
-    best = data.x[data.order[:8]]
+    best = data.points[data.order[:8]]
     parents = best[rng.integers(len(best), size=CHUNK)]
     radius = 10 ** rng.uniform(-3, -0.3, CHUNK)
     rate = min(1.0, 8 / space.n_parameters)
@@ -139,7 +156,8 @@ def _improve_discrete(
     """Replace each point by its best one-change neighbour if that is better."""
     near = [space.neighbours(point, rng) for point in x]
     inside = [p[np.all((p >= box.low - 1e-9) & (p <= box.high + 1e-9), axis=1)] for p in near]
-    scores = np.split(evaluate(score, np.concatenate(inside)), np.cumsum([len(p) for p in inside]))
+    found = evaluate(score, space, np.concatenate(inside))
+    scores = np.split(found, np.cumsum([len(p) for p in inside]))
     x, values, improved = x.copy(), values.copy(), False
     for i, (points, found) in enumerate(zip(inside, scores, strict=False)):
         if len(found) and found.min() < values[i] - 1e-12:
@@ -151,12 +169,11 @@ def _refine(
     score: Score, space: Space, x: Matrix, box: Box, rng: np.random.Generator
 ) -> tuple[Matrix, np.ndarray]:
     free = space.continuous
-    values = evaluate(score, x)
+    values = evaluate(score, space, x)
     for _ in range(ROUNDS):
         if free.any():
-            limits = (jnp.asarray(a) for a in (box.low, box.high, free))
-            moved = np.asarray(_descend(score, jnp.asarray(x), *limits))
-            scores = evaluate(score, moved)
+            moved = _moved(score, space, x, box)
+            scores = evaluate(score, space, moved)
             better = scores < values
             x, values = np.where(better[:, None], moved, x), np.where(better, scores, values)
         if free.all():
@@ -213,26 +230,26 @@ def minimise(
 
     `radius` limits numeric columns to a trust region around the best observation.
     """
-    if space.size <= ENUMERABLE:
+    if space.size <= ENUMERABLE or space.choosing:
         points = space.by_index(np.arange(int(space.size)))
         points = points[~_is_taken(space, points, data.taken)]
         if not len(points):
             return any_free(space, data.taken, rng)  # raises
-        return np.asarray(points[np.argmin(evaluate(score, points))])
+        return np.asarray(points[np.argmin(evaluate(score, space, points))])
 
-    centre = data.x[data.order[0]] if radius is not None and data.n else None
+    centre = data.points[data.order[0]] if radius is not None and data.n else None
     box = Box.around(space, centre, radius or 1.0)
     candidates = _candidates(space, data, box, rng)
-    scores = evaluate(score, candidates)
+    scores = evaluate(score, space, candidates)
     # Half of the starts from each group, so that neither exploration nor the incumbents are lost.
     groups = [np.argsort(scores[:CHUNK]), CHUNK + np.argsort(scores[CHUNK:])]
     share = STARTS // 2 if data.n else STARTS
     starts = np.concatenate([g[:share] for g in groups])
     x, values = _refine(score, space, candidates[starts], box, rng)
     if space.continuous.any():
-        polished = _polish(score, x[np.argmin(values)], box, space.continuous)[None]
+        polished = _polish(score, space, x[np.argmin(values)], box)[None]
         x = np.concatenate([x, polished])
-        values = np.concatenate([values, evaluate(score, polished)])
+        values = np.concatenate([values, evaluate(score, space, polished)])
     x, values = np.concatenate([x, candidates]), np.concatenate([values, scores])
     found = first_free(space, x[np.argsort(values, kind="stable")], data.taken)
     return any_free(space, data.taken, rng) if found is None else found

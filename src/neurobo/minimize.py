@@ -17,23 +17,20 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
 
 from neurobo.algorithms import Algorithm, resolve
-from neurobo.errors import (
-    EvaluationFailed,
-    InvalidInput,
-    NeuroboWarning,
-    check_count,
-    check_number,
-)
+from neurobo.errors import InvalidInput, NeuroboWarning, check_count, check_number
 from neurobo.progress import Progress, Silent, Terminal
 from neurobo.sampler import NeuroSampler, trials_of_study
 from neurobo.space import Params, Space, SpaceLike
 from neurobo.start import start_size
 from neurobo.suggest import is_exhausted
+from neurobo.workers import Outcome, Workers, workers_for
 
 Callback = Callable[[Study, FrozenTrial], None]
 FAILURE = "failure"
 """The user attribute in which a failed trial keeps its reason."""
 INTERRUPTED = "interrupted"
+ID = "id"
+"""The user attribute with the id of a pool's candidate."""
 
 
 def minimize(
@@ -48,25 +45,34 @@ def minimize(
     storage: str | BaseStorage | None = None,
     study_name: str | None = None,
     timeout: float | None = None,
+    workers: int = 1,
+    threads: bool = False,
+    batch: int = 1,
     progress: bool = True,
     callbacks: Sequence[Callback] = (),
 ) -> Study:
     """Minimise `objective` over `space` and return the Optuna study.
 
-    The objective gets a dict of parameters, or a 1-D array when `space` is a list of (low, high).
-    An evaluation that raises, or returns anything but a finite number, is recorded as failed with
-    its reason and the run goes on.
+    The objective gets a dict of parameters, a 1-D array when `space` is a list of (low, high), or
+    a candidate's index or id when `space` is a Pool. An evaluation that raises, or returns anything
+    but a finite number, is recorded as failed with its reason and the run goes on.
 
     `n_trials` is the number of trials the study shall have in the end: the same call with the same
     `storage` and `study_name` after a stop goes on where it was. `timeout` is in seconds and is
     looked at between evaluations. Ctrl-C ends the run cleanly and returns what there is. A callback
     gets (study, trial) after each trial and may call `study.stop()`.
+
+    With `workers` above 1 that many evaluations run at once, in processes of their own or, with
+    `threads`, in threads; each worker gets a new point as soon as it is free. With `batch` above 1
+    that many points are suggested together, and the next ones when all have ended.
     """
     checked = Space.of(space)
     resolve(algorithm)
     if not callable(objective):
         raise InvalidInput(f"objective must be callable, got {type(objective).__name__}")
-    check_count("n_trials", n_trials)
+    for name, count in (("n_trials", n_trials), ("workers", workers), ("batch", batch)):
+        check_count(name, count)
+    places = workers_for(objective, workers, threads=threads)
     if timeout is not None:
         check_number("timeout", timeout, above=0)
     if storage is not None and study_name is None:
@@ -75,65 +81,126 @@ def minimize(
         algorithm,
         seed=seed,
         n_startup_trials=start_size(checked, n_startup_trials, n_trials),
-        search_space=checked.distributions,
+        search_space=checked,
         start=start,
     )
     study = optuna.create_study(
         sampler=sampler, storage=storage, study_name=study_name, load_if_exists=True
     )
     display: Progress = Terminal(n_trials) if progress else Silent()
-    with _stoppable(study), display:
-        ended_early = _run(objective, checked, study, n_trials, timeout, callbacks, display)
+    end = math.inf if timeout is None else time.monotonic() + timeout
+    with _stoppable(study), places, display:
+        ended_early = _Run(checked, study, places, n_trials, batch).go(end, callbacks, display)
     for message in (ended_early, _failures(study)):  # after the bar, not across it
         if message:
             warnings.warn(message, NeuroboWarning, stacklevel=2)
     return study
 
 
-def _run(
-    objective: Callable[[Any], float],
-    space: Space,
-    study: Study,
-    n_trials: int,
-    timeout: float | None,
-    callbacks: Sequence[Callback],
-    display: Progress,
-) -> str:
-    """Ask, evaluate and tell until the end; says why if that came early and unasked for."""
-    end = math.inf if timeout is None else time.monotonic() + timeout
-    seconds: list[float] = []
-    finished = _count_finished(study)
-    display.update(study, finished, seconds)
-    trial: Trial | None = None
-    try:
-        while finished < n_trials and time.monotonic() < end and not study._stop_flag:
-            if space.size < math.inf and is_exhausted(space, trials_of_study(study, space)):
-                return (
-                    f"space exhausted: all {space.size:.0f} points are evaluated after {finished} "
-                    f"of {n_trials} trials"
-                )
-            trial = study.ask()
-            began = time.perf_counter()
-            params = {name: ask(trial, name, d) for name, d in space.distributions.items()}
-            seconds.append(time.perf_counter() - began)
-            told = _evaluate(objective, space, study, trial, params)
-            finished += 1
-            display.update(study, finished, seconds)
-            for callback in callbacks:
-                callback(study, told)
-    except KeyboardInterrupt:
-        _abandon(study, trial, INTERRUPTED)
-        return f"interrupted after {finished} of {n_trials} trials"
-    except BaseException as error:
-        _abandon(study, trial, repr(error))
-        raise
-    return ""
+AHEAD = 0.05
+"""A suggestion is made while all workers are busy, if making one takes more than this share of an
+evaluation: it then lacks the newest result, but no worker has to wait for it."""
 
 
-def _abandon(study: Study, trial: Trial | None, reason: str) -> None:
-    """Leave no trial running; one that was told already stays as it is."""
-    if trial and not study.get_trials(deepcopy=False)[trial.number].state.is_finished():
-        _fail(study, trial, reason)
+class _Run:
+    """Ask, evaluate and tell until the end."""
+
+    def __init__(self, space: Space, study: Study, workers: Workers, n_trials: int, batch: int):
+        self.space, self.study, self.workers = space, study, workers
+        self.n_trials, self.batch = n_trials, batch
+        self.finished = _count_finished(study)
+        self.ready: list[tuple[Trial, Params]] = []
+        """Asked for, not yet begun."""
+        self.running: dict[int, tuple[Trial, float]] = {}
+        """Trials by number, and when they began."""
+        self.suggesting: list[float] = []
+        self.evaluating: list[float] = []
+        """Seconds that suggestions and evaluations took."""
+
+    def go(self, end: float, callbacks: Sequence[Callback], display: Progress) -> str:
+        """Says why, if the end came early and unasked for."""
+        display.update(self.study, self.finished, self.suggesting)
+        try:
+            exhausted = False
+            while True:
+                going_on = time.monotonic() < end and not self.study._stop_flag and not exhausted
+                if going_on and self._wants_more():
+                    exhausted = self._ask()
+                elif self.ready and self.workers.free and going_on | exhausted:
+                    self._begin()
+                elif self.running:
+                    for trial, outcome in self._collect():
+                        told = _tell(self.study, trial, outcome)
+                        self.finished += 1
+                        display.update(self.study, self.finished, self.suggesting)
+                        for callback in callbacks:
+                            callback(self.study, told)
+                else:
+                    break
+        except KeyboardInterrupt:
+            self._abandon(INTERRUPTED)
+            return f"interrupted after {self.finished} of {self.n_trials} trials"
+        except BaseException as error:
+            self._abandon(repr(error))
+            raise
+        self._abandon(INTERRUPTED)  # asked for ahead, and no longer wanted
+        if exhausted and self.finished < self.n_trials:
+            return (
+                f"space exhausted: all {self.space.size:.0f} points are evaluated after "
+                f"{self.finished} of {self.n_trials} trials"
+            )
+        return ""
+
+    def _wants_more(self) -> bool:
+        """Whether to ask for a point now."""
+        if self.finished + len(self.running) + len(self.ready) >= self.n_trials:
+            return False
+        if self.batch > 1:  # the next batch begins when the last one has ended
+            return not self.running and len(self.ready) < self.batch
+        if len(self.ready) < self.workers.free:
+            return True
+        return self.workers.count > 1 and not self.ready and self._suggesting_is_slow()
+
+    def _suggesting_is_slow(self) -> bool:
+        if not self.evaluating:
+            return False
+        return bool(np.median(self.suggesting[-10:]) > AHEAD * np.median(self.evaluating[-10:]))
+
+    def _ask(self) -> bool:
+        """Whether there was nothing left to ask for."""
+        space, study = self.space, self.study
+        if space.size < math.inf and is_exhausted(space, trials_of_study(study, space)):
+            return True
+        trial = study.ask()
+        self.ready.append((trial, {}))
+        began = time.perf_counter()
+        params = {name: ask(trial, name, d) for name, d in space.distributions.items()}
+        self.suggesting.append(time.perf_counter() - began)
+        self.ready[-1] = (trial, params)
+        return False
+
+    def _begin(self) -> None:
+        trial, params = self.ready.pop(0)
+        self.running[trial.number] = (trial, time.perf_counter())
+        point = self.space.point(params)
+        if self.space.pool is not None and self.space.pool.ids is not None:
+            trial.set_user_attr(ID, point)
+        self.workers.start(point, trial.number)
+
+    def _collect(self) -> Iterator[tuple[Trial, Outcome]]:
+        for number, outcome in self.workers.finished().items():
+            trial, began = self.running[number]
+            self.evaluating.append(time.perf_counter() - began)
+            yield trial, outcome
+            del self.running[number]
+
+    def _abandon(self, reason: str) -> None:
+        """Leave no trial running; one that was told already stays as it is."""
+        trials = [trial for trial, _ in (*self.running.values(), *self.ready)]
+        states = {t.number: t.state for t in self.study.get_trials(deepcopy=False)}
+        for trial in trials:
+            if not states[trial.number].is_finished():
+                _fail(self.study, trial, reason)
 
 
 def _count_finished(study: Study) -> int:
@@ -153,34 +220,15 @@ def ask(trial: Trial, name: str, distribution: BaseDistribution) -> Any:
     return suggest(name, d.low, d.high, step=d.step, log=d.log)
 
 
-def _evaluate(
-    objective: Callable[[Any], float], space: Space, study: Study, trial: Trial, params: Params
-) -> FrozenTrial:
-    try:
-        value = _finite(objective(space.point(params)))
-    except Exception as error:  # the user's code may raise anything
-        reason = str(error) if isinstance(error, EvaluationFailed) else repr(error)
-        return _fail(study, trial, reason)
-    return study.tell(trial, value)
+def _tell(study: Study, trial: Trial, outcome: Outcome) -> FrozenTrial:
+    if outcome.failure:
+        return _fail(study, trial, outcome.failure)
+    return study.tell(trial, outcome.value)
 
 
 def _fail(study: Study, trial: Trial, reason: str) -> FrozenTrial:
     trial.set_user_attr(FAILURE, reason)
     return study.tell(trial, state=TrialState.FAIL)
-
-
-def _finite(value: Any) -> float:
-    """The objective's value as a float, or why it is none."""
-    rule = "the objective must return a finite number"
-    if isinstance(value, str | bytes) or np.size(value) != 1:
-        raise EvaluationFailed(f"{rule}, got {value!r}")
-    try:
-        number = float(np.asarray(value).item())
-    except (TypeError, ValueError):
-        raise EvaluationFailed(f"{rule}, got {value!r}") from None
-    if not math.isfinite(number):
-        raise EvaluationFailed(f"{rule}, got {number}")
-    return number
 
 
 @contextmanager

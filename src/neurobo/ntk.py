@@ -23,7 +23,7 @@ from jax import Array
 from jaxtyping import Float
 
 from neurobo.errors import InvalidInput, check_count
-from neurobo.networks import ACTIVATIONS, MLP, Gamma, Theta
+from neurobo.networks import ACTIVATIONS, Gamma
 
 Moments = tuple[Array, Array]  # E[φ(u) φ(v)], E[φ'(u) φ'(v)]
 
@@ -270,21 +270,6 @@ class Wide:
     ) -> Float[Array, " n"]:
         both = diagonals(x, gamma, scales=scales, depth=self.depth, activation=self.activation)
         return both.ntk if self.kind == "ntk" else both.nngp
-
-
-def empirical(
-    network: MLP,
-    theta: Theta,
-    gamma: Gamma,
-    x: Float[Array, "n d"],
-    other: Float[Array, "m d"],
-) -> Float[Array, "n m"]:
-    """⟨∇f(x; θ), ∇f(x'; θ)⟩ of a finite network, which `kernels().ntk` is the limit of.
-
-    For rows that are no values of an MLP, `rows.GeneralRows` has the same by gradients in chunks.
-    """
-    features = [network.features(theta, gamma, at) for at in (x, other)]
-    return network.kernel(gamma, *features)
 
 
 # Information ------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 from jaxtyping import Float
 
 from neurobo.algorithms import Algorithm, resolve
@@ -16,7 +17,7 @@ from neurobo.data import Data, Trials, units
 from neurobo.errors import InvalidInput, check_count
 from neurobo.maximise import evaluate
 from neurobo.optional import require
-from neurobo.space import Numeric, Params, Space, SpaceLike
+from neurobo.space import Params, Space, SpaceLike
 from neurobo.suggest import check_seed, trials_of
 from neurobo.threads import one_blas_thread
 
@@ -88,19 +89,21 @@ def belief(
     if not data.n:
         raise InvalidInput("the history must have a finite value, got none")
     name = _chosen(space, parameter)
-    through = space.decode(data.x[data.order[0]]) if at is None else space.params(at)
+    through = space.decode(data.points[data.order[0]]) if at is None else space.params(at)
     line = _line(space, name, through, points)
     x = space.encode(line)
     key = jax.random.key(seed)
     # An algorithm whose score is no drawn function offers `sample`; with `posterior` it also
     # knows its mean and standard deviation.
     sample = getattr(algorithm, "sample", algorithm.score)
-    posterior: Callable[[Data], Any] | None = getattr(algorithm, "posterior", None)
+    posterior: Callable[[Array, Data], Any] | None = getattr(algorithm, "posterior", None)
     with jax.enable_x64(True), one_blas_thread():
-        keys = jax.random.split(key, draws if posterior else max(draws, samples))
-        drawn = np.array([evaluate(sample(k, data), x) for k in keys]).reshape(len(keys), len(x))
+        count = draws if posterior else max(draws, samples)
+        functions = [sample(key, data, number) for number in range(count)]
+        drawn = np.array([evaluate(f, space, x) for f in functions]).reshape(count, len(x))
         if posterior:
-            mean, sd = (np.asarray(v) for v in posterior(data).mean_and_sd(jnp.asarray(x)))
+            found = posterior(key, data).mean_and_sd(jnp.asarray(space.inputs(x)))
+            mean, sd = (np.asarray(v) for v in found)
         else:
             mean, sd = drawn.mean(axis=0), drawn.std(axis=0, ddof=1)
     values = np.asarray(trials.values, dtype=float)
@@ -115,7 +118,7 @@ def belief(
 
 
 def _chosen(space: Space, name: str | None) -> str:
-    numeric = [n for n, p in space.parameters.items() if isinstance(p, Numeric)]
+    numeric = [n for n, p in space.parameters.items() if p.ordered]
     if not numeric:
         raise InvalidInput("the space must have a numeric parameter, got none")
     if name is not None and name not in numeric:

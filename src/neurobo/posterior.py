@@ -6,7 +6,7 @@ A draw is a sum of two kinds of parts: a trained network f(x; θ), and a tangent
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -17,9 +17,9 @@ from jax import Array
 from jaxtyping import Float
 
 from neurobo.data import Data
-from neurobo.networks import MLP, Gamma, Theta
+from neurobo.networks import Architecture, Gamma, Theta
 from neurobo.rows import Rows, TangentRows, ValueRows
-from neurobo.solve import Fit, Problem, adam, gauss_newton
+from neurobo.solve import Fit, Problem, adam, gauss_newton, gauss_newton_together, linear
 
 
 @jax.tree_util.register_dataclass
@@ -27,7 +27,7 @@ from neurobo.solve import Fit, Problem, adam, gauss_newton
 class Network:
     """x -> f(x; θ)."""
 
-    network: MLP = field(metadata={"static": True})
+    network: Architecture = field(metadata={"static": True})
     gamma: Gamma
     theta: Theta
 
@@ -40,7 +40,7 @@ class Network:
 class Tangent:
     """x -> ⟨∇f(x; θ0), v⟩."""
 
-    network: MLP = field(metadata={"static": True})
+    network: Architecture = field(metadata={"static": True})
     gamma: Gamma
     theta0: Theta
     direction: Theta
@@ -64,7 +64,7 @@ class Draw:
 
 
 @partial(jax.jit, static_argnames=("network", "dim"))
-def random_network(network: MLP, key: Array, dim: int) -> Theta:
+def random_network(network: Architecture, key: Array, dim: int) -> Theta:
     return network.init(key, dim)
 
 
@@ -79,56 +79,90 @@ def _normal(key: Array, length: int) -> Float[Array, " n"]:
 
 
 @jax.jit
-def _tangent_values(function: Tangent, x: Float[Array, "n d"]) -> Float[Array, " n"]:
+def _values(function: Network | Tangent, x: Float[Array, "n d"]) -> Float[Array, " n"]:
     return function(x)
 
 
-def draw(
-    key: Array,
-    data: Data,
-    *,
-    network: MLP,
-    gamma: tuple[float, float],
-    noise: float = 0.0,
-    scale: float = 1.0,
-    scales: tuple[float, ...] | None = None,
-    surrogate: str = "simple",
-    solver: str = "gauss-newton",
-) -> tuple[Draw, Fit]:
-    """A function drawn by training a fresh random network on the data.
+@dataclass(frozen=True)
+class Recipe:
+    """How a function is drawn: a fresh random network is trained on the data.
 
     "simple" is SimpleSMB (Greedy, Algorithm 2). "posterior" is PosteriorSMB (Algorithm 3) and
     STO-BNTS: a draw from the posterior of the NTK Gaussian process when the network is wide.
     "linear" is STO-BNTS-Linear: only the tangent is trained, so the draw is exact for the kernel
-    of the finite network.
-    The draw is ν f with f trained by (*): `scale` is ν, in units of the standardised targets, and
-    `noise` is σ², in units of f. `scales` are factors of the input columns.
+    of the finite network. "centred" is f(x; θ) - f(x; θ0), which begins at zero: a mean, no draw.
+    The draw is ν f with f trained by (*).
     """
-    s = np.ones(data.x.shape[1]) if scales is None else np.asarray(scales)
-    x, g = jnp.asarray(data.x * s), jnp.asarray(gamma)
-    start_key, tangent_key, noise_key = jax.random.split(key, 3)
-    theta0 = random_network(network, start_key, x.shape[1])
-    epsilon = normal(noise_key, len(data.y))  # line 1: y' = y + ν ε
-    # Lines 3 and 5: Σ (y' - ν f - ν δ)² + σ²ν² ‖θ-θ0‖² is ν² times (*) with targets y'/ν - δ.
-    targets = data.y / scale + np.sqrt(noise) * epsilon
-    rows: Rows = ValueRows(network, g, x)
-    start = theta0
-    parts: tuple[Network | Tangent, ...] = ()
-    if surrogate == "posterior":  # lines 2 to 4 of Algorithm 3
-        direction = network.without_last_layer(random_network(network, tangent_key, x.shape[1]))
-        parts = (Tangent(network, g, theta0, direction),)
-        targets = targets - np.asarray(_tangent_values(parts[0], x))
-    elif surrogate == "linear":
-        rows = TangentRows(network, g, x, theta0)
-        start = random_network(network, tangent_key, x.shape[1])
-    problem = Problem(rows, jnp.asarray(targets), jnp.asarray(data.mask), jnp.asarray(noise), start)
-    fit = SOLVERS[solver](problem)
-    trained: Network | Tangent = (
-        Tangent(network, g, theta0, fit.theta)
-        if surrogate == "linear"
-        else Network(network, g, fit.theta)
-    )
-    return Draw(jnp.asarray(scale), jnp.asarray(s), (trained, *parts)), fit
+
+    network: Architecture
+    gamma: tuple[float, float]
+    noise: float = 0.0
+    """σ², in units of f."""
+    scale: float = 1.0
+    """ν, in units of the standardised targets."""
+    scales: tuple[float, ...] | None = None
+    """Factors of the input columns."""
+    surrogate: str = "simple"
+    solver: str = "gauss-newton"
+    perturbed: bool = True
+    """Whether the targets get fresh noise of variance σ², as a draw needs."""
+
+
+def draw(key: Array, data: Data, recipe: Recipe) -> tuple[Draw, Fit]:
+    """One function."""
+    return draws([key], data, recipe)[0]
+
+
+def draws(
+    keys: Sequence[Array], data: Data, recipe: Recipe, *, tangent_key: Array | None = None
+) -> list[tuple[Draw, Fit]]:
+    """Several functions, solved together. Those of "linear" share the network whose tangent is
+    trained, which `tangent_key` or else the first key gives, and with it one factorisation."""
+    s = np.ones(data.x.shape[1]) if recipe.scales is None else np.asarray(recipe.scales)
+    x, g, dim = jnp.asarray(data.x * s), jnp.asarray(recipe.gamma), data.x.shape[1]
+    noise, mask = jnp.asarray(np.asarray(recipe.noise, dtype=float)), jnp.asarray(data.mask)
+    network, linear_only = recipe.network, recipe.surrogate == "linear"
+    if linear_only:
+        name = jax.random.fold_in(keys[0], 0) if tangent_key is None else tangent_key
+        rows: Rows = TangentRows(network, g, x, random_network(network, name, dim))
+    else:
+        rows = ValueRows(network, g, x)
+    problems: list[Problem] = []
+    extra: list[tuple[Network | Tangent, ...]] = []
+    for key in keys:
+        start_key, other_key, noise_key = jax.random.split(key, 3)
+        start = random_network(network, start_key, dim)
+        # Lines 3 and 5: Σ (y' - ν f - ν δ)² + σ²ν² ‖θ-θ0‖² is ν² times (*) with targets y'/ν - δ.
+        targets = data.y / recipe.scale
+        if recipe.perturbed:  # line 1: y' = y + ν ε
+            targets = targets + np.sqrt(recipe.noise) * normal(noise_key, len(data.y))
+        parts: tuple[Network | Tangent, ...] = ()
+        if recipe.surrogate == "posterior":  # lines 2 to 4 of Algorithm 3
+            direction = network.without_last_layer(random_network(network, other_key, dim))
+            parts = (Tangent(network, g, start, direction),)
+        elif recipe.surrogate == "centred":
+            parts = (Network(network, g, network.negated(start)),)
+        for part in parts:
+            targets = targets - np.asarray(_values(part, x))
+        problems.append(Problem(rows, jnp.asarray(targets), mask, noise, start))
+        extra.append(parts)
+    fits = linear(problems) if linear_only else solve(problems, recipe.solver)
+    scale = jnp.asarray(np.asarray(recipe.scale, dtype=float))
+    found = []
+    for fit, parts in zip(fits, extra, strict=True):
+        trained: Network | Tangent = (
+            Tangent(network, g, rows.theta0, fit.theta)
+            if isinstance(rows, TangentRows)
+            else Network(network, g, fit.theta)
+        )
+        found.append((Draw(scale, jnp.asarray(s), (trained, *parts)), fit))
+    return found
+
+
+def solve(problems: Sequence[Problem], solver: str = "gauss-newton") -> list[Fit]:
+    if solver == "gauss-newton" and len(problems) > 1:
+        return gauss_newton_together(problems)
+    return [SOLVERS[solver](problem) for problem in problems]
 
 
 SURROGATES = ("simple", "posterior", "linear")

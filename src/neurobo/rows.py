@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -16,9 +16,10 @@ from jax import Array
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Float
 
-from neurobo.networks import MLP, Gamma, Theta
+from neurobo.networks import Architecture, Gamma, Layer, Theta, affine
 
 
+@runtime_checkable
 class Rows(Protocol):
     def values(self, theta: Theta) -> Float[Array, " n"]: ...
 
@@ -30,7 +31,7 @@ class Rows(Protocol):
 class ValueRows:
     """r_i(θ) = f(x_i; θ)."""
 
-    network: MLP = field(metadata={"static": True})
+    network: Architecture = field(metadata={"static": True})
     gamma: Gamma
     x: Float[Array, "n d"]
 
@@ -38,8 +39,7 @@ class ValueRows:
         return self.network.apply(theta, self.gamma, self.x)
 
     def gram(self, theta: Theta) -> Float[Array, "n n"]:
-        features = self.network.features(theta, self.gamma, self.x)
-        return self.network.kernel(self.gamma, features, features)
+        return self.network.tangent_kernel(theta, self.gamma, self.x, self.x)
 
 
 @jax.tree_util.register_dataclass
@@ -47,7 +47,7 @@ class ValueRows:
 class TangentRows:
     """r_i(θ) = ⟨∇f(x_i; θ0), θ⟩: linear in θ, so that one step of the solver is exact."""
 
-    network: MLP = field(metadata={"static": True})
+    network: Architecture = field(metadata={"static": True})
     gamma: Gamma
     x: Float[Array, "n d"]
     theta0: Theta
@@ -58,6 +58,23 @@ class TangentRows:
 
     def gram(self, theta: Theta) -> Float[Array, "n n"]:
         return ValueRows(self.network, self.gamma, self.x).gram(self.theta0)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class OutputRows:
+    """r_i(θ) = f(x_i) as a function of the output layer alone: linear, too."""
+
+    gamma: Gamma
+    hidden: Float[Array, "n m"]
+    """What the output layer sees."""
+
+    def values(self, theta: Layer) -> Float[Array, " n"]:
+        return affine(theta, self.gamma, self.hidden)[:, 0]
+
+    def gram(self, theta: Layer) -> Float[Array, "n n"]:
+        size = self.hidden.shape[1]
+        return self.gamma[0] ** 2 / size * self.hidden @ self.hidden.T + self.gamma[1] ** 2
 
 
 @jax.tree_util.register_dataclass

@@ -19,7 +19,8 @@ from optuna.trial import FrozenTrial, TrialState
 
 from neurobo.algorithms import Algorithm, resolve
 from neurobo.data import Trials
-from neurobo.errors import NeuroboWarning
+from neurobo.errors import InvalidInput, NeuroboWarning
+from neurobo.pool import Pool
 from neurobo.space import Params, Space, SpaceLike
 from neurobo.start import check_design, start_size
 from neurobo.suggest import Plan, check_seed, is_exhausted, next_point
@@ -36,6 +37,8 @@ class NeuroSampler(BaseSampler):
     A suggestion depends only on the study's trials, the seed and the trial number, so that it is
     the same in any process. Give `search_space` to let the very first trials follow the start
     design too; without it Optuna learns the space from the first completed trial.
+    `pool={"candidate": array}` gives the integer parameter "candidate", which counts the rows of
+    the array (or of a `neurobo.Pool`) from 0, the rows as features.
     """
 
     def __init__(
@@ -44,12 +47,14 @@ class NeuroSampler(BaseSampler):
         *,
         seed: int | None = None,
         n_startup_trials: int | None = None,
-        search_space: SpaceLike | None = None,
+        search_space: SpaceLike | Space | None = None,
+        pool: Mapping[str, Any] | None = None,
         start: str = "sobol",
     ) -> None:
         self._algorithm = resolve(algorithm)
         self._seed = check_seed(seed)
         self._space = None if search_space is None else Space.of(search_space)
+        self._pools = _pools_of(self._space, pool)
         self._n_startup_trials = n_startup_trials
         start_size(Space({}), n_startup_trials)  # refuses a bad value now
         check_design(start)
@@ -71,6 +76,8 @@ class NeuroSampler(BaseSampler):
             found: Mapping[str, BaseDistribution] = self._space.distributions
         else:
             found = self._intersection.calculate(study)
+            if not found and not _completed(study):
+                found = {name: p.distribution for name, p in self._pools.items()}
         return {name: d for name, d in found.items() if not d.single()}
 
     def sample_relative(
@@ -80,7 +87,7 @@ class NeuroSampler(BaseSampler):
         if not search_space:
             return {}
         with self._one_at_a_time:  # threads at the same moment could choose the same point
-            return self._suggest(study, trial, Space(search_space))
+            return self._suggest(study, trial, Space(search_space, pools=self._pools))
 
     def _suggest(self, study: Study, trial: FrozenTrial, space: Space) -> Params:
         trials = trials_of_study(study, space, without=trial.number)
@@ -107,12 +114,16 @@ class NeuroSampler(BaseSampler):
     ) -> Any:
         """A random value, for a parameter that the common search space does not hold."""
         self._raise_error_if_multi_objective(study)
-        if study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)):
+        completed = _completed(study)
+        if completed and param_name not in self._warned:
+            common = self._intersection.calculate(study)
+            names = {param_name}.union(*(t.params for t in completed)) - common.keys()
+            self._warned |= names
             self._warn_once(
-                param_name,
-                f"parameter {param_name!r} is sampled at random, because it is not in every "
-                "completed trial with the same distribution; give NeuroSampler a search_space, "
-                "or keep the parameter and its range the same in every trial",
+                f"independent {sorted(names)}",
+                f"sampled at random: {', '.join(map(repr, sorted(names)))}, not in every completed "
+                "trial with the same distribution; give NeuroSampler a search_space, or keep each "
+                "parameter and its range the same in every trial",
             )
         space = Space({param_name: param_distribution})
         rng = np.random.default_rng([self._seed, trial.number, zlib.crc32(param_name.encode())])
@@ -122,6 +133,25 @@ class NeuroSampler(BaseSampler):
         if about not in self._warned:
             self._warned.add(about)
             warnings.warn(message, NeuroboWarning, stacklevel=2)
+
+
+def _completed(study: Study) -> list[FrozenTrial]:
+    return study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+
+
+def _pools_of(space: Space | None, given: Mapping[str, Any] | None) -> dict[str, Pool]:
+    """The pools of a space, and those given by name, which must fit it."""
+    pools = dict(space.pools) if space is not None else {}
+    for name, candidates in (given or {}).items():
+        pools[name] = candidates if isinstance(candidates, Pool) else Pool(candidates)
+    if space is not None:
+        unknown = sorted(pools.keys() - space.distributions.keys())
+        if unknown:
+            raise InvalidInput(
+                f"a pool must belong to a parameter of {sorted(space.distributions)}, got {unknown}"
+            )
+        Space(space.distributions, pools=pools)  # refuses what does not fit
+    return pools
 
 
 def trials_of_study(study: Study, space: Space, *, without: int | None = None) -> Trials:

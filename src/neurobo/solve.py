@@ -23,6 +23,7 @@ The first step with μ = 0 is the wide-network limit; further steps train the fi
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -31,7 +32,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 from jax import Array
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from neurobo.networks import Theta
 from neurobo.rows import Rows
@@ -169,6 +170,91 @@ def gauss_newton(
         objective = float(state.objective)
         converged = bool(float(before) - objective <= max(tolerance * objective, floor))
     return Fit(state.theta, objective, float(state.residual), steps, converged)
+
+
+_MANY = Problem(None, 0, None, None, 0)  # type: ignore[arg-type]  # axes that count problems
+_step_together = jax.jit(jax.vmap(_step, in_axes=(_MANY, 0)))
+
+
+def _shared(problems: Sequence[Problem]) -> Problem:
+    """Problems with the same rows, weights and ridge as one, with a leading axis for the rest."""
+    first = problems[0]
+    return first._replace(
+        targets=stacked([p.targets for p in problems]), theta0=stacked([p.theta0 for p in problems])
+    )
+
+
+def gauss_newton_together(
+    problems: Sequence[Problem], *, max_steps: int = 20, tolerance: float = 1e-3
+) -> list[Fit]:
+    """`gauss_newton` on problems that differ in targets and θ0 only, all at once; each stops when
+    it has converged."""
+    problem = _shared(problems)
+    state: State = stacked([first_state(p) for p in problems])
+    floor = 1e-10 * max(np.asarray(problem.weights).sum(), 1.0)
+    count = len(problems)
+    converged, steps = np.zeros(count, dtype=bool), np.zeros(count, dtype=int)
+    turn = 0
+    while turn < max_steps and not converged.all():
+        new, before = _step_together(problem, state)
+        state = _chosen(jnp.asarray(converged), state, new)
+        steps += ~converged
+        objective = np.asarray(state.objective)
+        gain = np.asarray(before) - objective
+        converged |= gain <= np.maximum(tolerance * objective, floor)
+        turn += 1
+    return [
+        Fit(
+            jax.tree.map(lambda leaf, i=i: leaf[i], state.theta),
+            float(state.objective[i]), float(state.residual[i]), int(steps[i]), bool(converged[i]),
+        )
+        for i in range(count)
+    ]  # fmt: skip
+
+
+def stacked(trees: Sequence[Any]) -> Any:
+    """Pytrees of one structure as one, with a leading axis that counts them."""
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *trees)
+
+
+@jax.jit
+def _chosen(first: Bool[Array, " k"], a: State, b: State) -> State:
+    """One of two states for each problem."""
+
+    def choose(p: Array, q: Array) -> Array:
+        return jnp.where(first.reshape(-1, *[1] * (p.ndim - 1)), p, q)
+
+    return jax.tree.map(choose, a, b)
+
+
+@jax.jit
+def _linear(problems: Problem) -> tuple[Theta, Loss]:
+    rows, targets, weights, ridge, theta0 = problems
+    some = jax.tree.map(lambda leaf: leaf[0], theta0)
+    shared = Problem(rows, targets[0], weights, ridge, some)
+    gram, size = _gram_and_size(shared, some)
+    raised = _raised(ridge, size)
+    factor = jnp.linalg.cholesky(gram + raised * jnp.eye(len(gram)))
+    root = jnp.sqrt(weights)
+    pull = jax.vjp(rows.values, some)[1]
+
+    def one(t: Array, start: Theta) -> tuple[Theta, Loss]:
+        alpha = jax.scipy.linalg.cho_solve((factor, True), root * (t - rows.values(start)))
+        theta = jax.tree.map(jnp.add, start, pull(root * alpha)[0])
+        problem = Problem(rows, t, weights, ridge, start)
+        return theta, _objective(problem, raised, theta, rows.values(theta))
+
+    return jax.vmap(one)(targets, theta0)
+
+
+def linear(problems: Sequence[Problem]) -> list[Fit]:
+    """Solve (*) exactly for rows that are linear in θ. The problems differ in targets and θ0 only,
+    so that one factorisation serves all."""
+    theta, (objective, residual) = _linear(_shared(problems))
+    return [
+        Fit(jax.tree.map(lambda leaf, i=i: leaf[i], theta), float(o), float(r), 1, True)
+        for i, (o, r) in enumerate(zip(objective, residual, strict=True))
+    ]
 
 
 @partial(jax.jit, static_argnames=("steps", "learning_rate"))

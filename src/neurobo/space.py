@@ -2,6 +2,8 @@
 
 A numeric parameter is one column, linear or logarithmic in its range. A categorical parameter is
 one 0/1 column per choice (one-hot). Parameters with a single possible value take no column.
+A candidate of a pool is one column too, its place in the pool; networks see its features instead,
+which `Space.inputs` looks up.
 """
 
 from __future__ import annotations
@@ -23,9 +25,10 @@ from optuna.distributions import (
 )
 
 from neurobo.errors import InvalidInput
+from neurobo.pool import CANDIDATE, Pool
 
 Params = dict[str, Any]
-SpaceLike = Mapping[str, Any] | Sequence[tuple[float, float]]
+SpaceLike = Mapping[str, Any] | Sequence[tuple[float, float]] | Pool
 Matrix = Float[np.ndarray, "_ columns"]
 
 # Two points closer than this in a continuous column are the same point.
@@ -39,6 +42,8 @@ class Numeric:
     distribution: FloatDistribution | IntDistribution
 
     width = 1
+    ordered = True
+    """Whether values that are near each other are alike."""
 
     @property
     def step(self) -> float | None:
@@ -115,6 +120,8 @@ class Category:
 
     distribution: CategoricalDistribution
 
+    ordered = False
+
     @property
     def width(self) -> int:
         return len(self.distribution.choices)
@@ -147,7 +154,38 @@ class Category:
         return self.nth(others)
 
 
-def _parameter(distribution: BaseDistribution) -> Numeric | Category:
+@dataclass(frozen=True)
+class Candidate(Numeric):
+    """A place in a pool: one column, but places next to each other have nothing in common."""
+
+    distribution: IntDistribution
+    pool: Pool
+
+    ordered = False
+
+    def moves(self, row: Float[np.ndarray, " width"], rng: np.random.Generator) -> Matrix:
+        index = np.arange(len(self.pool))
+        if len(self.pool) > 32:
+            index = rng.choice(len(self.pool), 32, replace=False)
+        others = self.nth(index)
+        return others[others[:, 0] != row[0]]
+
+    def inputs(self, x: Matrix) -> Matrix:
+        """What networks see of the candidates."""
+        return self.pool.features(self._values(x[:, 0]).astype(int))
+
+
+Parameter = Numeric | Category
+
+
+def _parameter(name: str, distribution: BaseDistribution, pool: Pool | None) -> Parameter:
+    if pool is not None:
+        if distribution != pool.distribution:
+            raise InvalidInput(
+                f"{name!r} counts the candidates of a pool and must be {pool.distribution}, got "
+                f"{distribution}"
+            )
+        return Candidate(pool.distribution, pool)
     if isinstance(distribution, CategoricalDistribution):
         return Category(distribution)
     assert isinstance(distribution, FloatDistribution | IntDistribution)
@@ -157,15 +195,26 @@ def _parameter(distribution: BaseDistribution) -> Numeric | Category:
 class Space:
     """The search space and its encoding. `Space.of` accepts what users write."""
 
-    def __init__(self, distributions: Mapping[str, BaseDistribution], *, as_array: bool = False):
+    def __init__(
+        self,
+        distributions: Mapping[str, BaseDistribution],
+        *,
+        as_array: bool = False,
+        pools: Mapping[str, Pool] | None = None,
+        pool: Pool | None = None,
+    ):
         self.distributions = dict(distributions)
         self.as_array = as_array
         """Whether the user gave a list of bounds and wants points as arrays."""
+        self.pool = pool
+        """The pool that the user gave as the space, who wants points as names of candidates."""
+        self.pools = dict(pools or {})
+        """The pools whose candidates an integer parameter counts."""
         free = {n: d for n, d in self.distributions.items() if not d.single()}
         self._fixed: Params = {
             n: _only_value(d) for n, d in self.distributions.items() if d.single()
         }
-        self.parameters = {n: _parameter(d) for n, d in free.items()}
+        self.parameters = {n: _parameter(n, d, self.pools.get(n)) for n, d in free.items()}
         edges = np.cumsum([0, *(p.width for p in self.parameters.values())])
         self._columns = [slice(int(a), int(b)) for a, b in pairwise(edges)]
         self.dim = int(edges[-1])
@@ -175,6 +224,8 @@ class Space:
     def of(space: SpaceLike | Space) -> Space:
         if isinstance(space, Space):
             return space
+        if isinstance(space, Pool):
+            return Space({CANDIDATE: space.distribution}, pools={CANDIDATE: space}, pool=space)
         if isinstance(space, Mapping):
             for name in space:
                 if not isinstance(name, str) or not name:
@@ -184,7 +235,7 @@ class Space:
             pairs, as_array = [(f"x{i}", b) for i, b in enumerate(space)], True
         else:
             raise InvalidInput(
-                "a space must be a dict of name: distribution or a list of (low, high), "
+                "a space must be a dict of name: distribution, a list of (low, high) or a Pool, "
                 f"got {type(space).__name__}"
             )
         if not pairs:
@@ -209,9 +260,44 @@ class Space:
 
     @cached_property
     def numeric(self) -> Bool[np.ndarray, " columns"]:
-        """Which columns belong to numbers rather than categories."""
-        flags = [np.full(p.width, isinstance(p, Numeric)) for p in self.parameters.values()]
+        """Which columns belong to numbers rather than categories or candidates."""
+        flags = [np.full(p.width, p.ordered) for p in self.parameters.values()]
         return np.concatenate(flags) if flags else np.zeros(0, dtype=bool)
+
+    @cached_property
+    def choosing(self) -> bool:
+        """Whether there is nothing to choose but one candidate of a pool."""
+        return self.n_parameters == 1 and all(
+            isinstance(p, Candidate) for p in self.parameters.values()
+        )
+
+    @cached_property
+    def image(self) -> tuple[int, int, int] | None:
+        """Height, width and channels, if a point is nothing but an image of a pool."""
+        (one,) = self.parameters.values() if self.choosing else (None,)
+        return one.pool.image if isinstance(one, Candidate) else None
+
+    @cached_property
+    def repeats(self) -> bool:
+        """Whether a point may be suggested again."""
+        pools = [p.pool for p in self.parameters.values() if isinstance(p, Candidate)]
+        return any(pool.replace for pool in pools)
+
+    @cached_property
+    def movable(self) -> Bool[np.ndarray, " inputs"]:
+        """Which of the networks' input columns may move freely: those of `continuous`."""
+        parts = zip(self.parameters.values(), self._columns, strict=True)
+        flags = [
+            np.full(p.pool.columns, False) if isinstance(p, Candidate) else self.continuous[c]
+            for p, c in parts
+        ]
+        return np.concatenate([np.zeros(0, dtype=bool), *flags])
+
+    def inputs(self, x: Matrix) -> Matrix:
+        """What networks see of encoded points: candidates of pools as their features."""
+        parts = zip(self.parameters.values(), self._columns, strict=True)
+        blocks = [p.inputs(x[:, c]) if isinstance(p, Candidate) else x[:, c] for p, c in parts]
+        return np.concatenate([np.zeros((len(x), 0)), *blocks], axis=1)
 
     @cached_property
     def tolerance(self) -> Float[np.ndarray, " columns"]:
@@ -242,7 +328,9 @@ class Space:
                 )
 
     def params(self, point: Any) -> Params:
-        """A user's point (dict, or array for a space of bounds) as a checked dict."""
+        """A user's point (dict, array for bounds, or a pool's candidate) as a checked dict."""
+        if self.pool is not None and not isinstance(point, Mapping):
+            return {CANDIDATE: self.pool.index(point)}
         if self.as_array and not isinstance(point, Mapping):
             try:
                 values = np.asarray(point, dtype=float).ravel()
@@ -259,7 +347,9 @@ class Space:
         return {name: point[name] for name in self.distributions}
 
     def point(self, params: Mapping[str, Any]) -> Any:
-        """Parameters as the user's objective wants them: an array or a dict."""
+        """Parameters as the user's objective wants them: a candidate, an array or a dict."""
+        if self.pool is not None:
+            return self.pool.name(params[CANDIDATE])
         if self.as_array:
             return np.array([params[name] for name in self.distributions])
         return {name: params[name] for name in self.distributions}
@@ -306,7 +396,7 @@ class Space:
         """Move numeric columns by up to `radius`, and redraw categories with chance `rate`."""
         out = x.copy()
         for parameter, columns in zip(self.parameters.values(), self._columns, strict=True):
-            if isinstance(parameter, Numeric):
+            if parameter.ordered:
                 changed = rng.random(len(x)) < rate
                 jump = radius * rng.uniform(-1, 1, len(x)) * changed
                 out[:, columns] += jump[:, None]

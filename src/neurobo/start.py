@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import jax
 import numpy as np
 from jaxtyping import Float
@@ -64,9 +66,10 @@ def _least_known(
     space: Space, taken: Matrix, rng: np.random.Generator
 ) -> Float[np.ndarray, " columns"]:
     """Where a wide network knows least after seeing the points taken (STO-BNTS, Theorem 1)."""
-    data = Data.pad(taken, np.zeros(len(taken)))
+    x = space.inputs(taken)
+    data = replace(Data.pad(x, np.zeros(len(x))), points=taken, taken=taken)
     with jax.enable_x64(True), one_blas_thread():
-        known = gp.condition(data, Wide(activation="erf"), unknown(space.dim))
+        known = gp.condition(data, Wide(activation="erf"), unknown(x.shape[1]))
         return minimise(Uncertainty(known), space, data, rng)
 
 

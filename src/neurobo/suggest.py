@@ -16,7 +16,7 @@ import numpy as np
 from neurobo.algorithms import Algorithm, resolve
 from neurobo.data import Data, Trials
 from neurobo.errors import InvalidInput, check_count
-from neurobo.maximise import minimise
+from neurobo.maximise import Score, minimise
 from neurobo.space import Params, Space, SpaceLike
 from neurobo.start import check_design, start_point, start_size
 from neurobo.threads import one_blas_thread
@@ -37,25 +37,47 @@ class Plan:
 
 def next_point(space: Space, trials: Trials, plan: Plan, number: int) -> Params:
     """Suggestion `number`: a pure function of its arguments."""
-    data = Data.of(space, trials)  # 1 encode
-    begun = len(trials.params) + len(trials.pending)
-    if begun < plan.n_start or (plan.n_start and data.n == 0):
-        x = start_point(
-            space, data.taken, design=plan.design, size=plan.n_start, seed=plan.seed, number=number
-        )
-    else:
-        rng = np.random.default_rng([plan.seed, number])
-        with jax.enable_x64(True), one_blas_thread():
-            key = jax.random.fold_in(jax.random.key(plan.seed), number)
-            score = plan.algorithm.score(key, data)  # 2 fit, 3 posterior, 4 acquire
-            x = minimise(score, space, data, rng, radius=plan.algorithm.radius(data, number))  # 5
-    return space.decode(x)  # 6 decode
+    return next_points(space, trials, plan, [number])[0]
+
+
+def next_points(space: Space, trials: Trials, plan: Plan, numbers: Sequence[int]) -> list[Params]:
+    """Suggestions that are pending together. Algorithms that draw functions draw all at once."""
+    points: list[Params] = []
+    drawn: dict[int, Score] = {}
+    for i, number in enumerate(numbers):
+        data = Data.of(space, trials)  # 1 encode
+        begun = len(trials.params) + len(trials.pending)
+        if begun < plan.n_start or (plan.n_start and data.n == 0):
+            x = start_point(
+                space, data.taken,
+                design=plan.design, size=plan.n_start, seed=plan.seed, number=number,
+            )  # fmt: skip
+        else:
+            with jax.enable_x64(True), one_blas_thread():
+                if number not in drawn:
+                    drawn |= _scores(plan, data, numbers[i:])  # 2 fit, 3 posterior, 4 acquire
+                rng = np.random.default_rng([plan.seed, number])
+                radius = plan.algorithm.radius(data, number)
+                x = minimise(drawn[number], space, data, rng, radius=radius)  # 5
+        points.append(space.decode(x))  # 6 decode
+        trials = trials.with_pending(points[-1])
+    return points
+
+
+def _scores(plan: Plan, data: Data, numbers: Sequence[int]) -> dict[int, Score]:
+    """What to minimise for the first of these suggestions, and for more if they do not depend on
+    each other."""
+    key = jax.random.key(plan.seed)
+    together = getattr(plan.algorithm, "scores", None)
+    if together is None or len(numbers) == 1:
+        return {numbers[0]: plan.algorithm.score(key, data, numbers[0])}
+    return dict(zip(numbers, together(key, data, numbers), strict=True))
 
 
 def is_exhausted(space: Space, trials: Trials) -> bool:
     """Whether every point of a finite space is evaluated or pending."""
     points = [*trials.params, *trials.pending]
-    if len(points) < space.size:
+    if space.repeats or len(points) < space.size:
         return False
     return len(np.unique(space.encode(points).round(9), axis=0)) >= space.size
 
@@ -87,13 +109,9 @@ def suggest(
     check_design(start)
     check_count("n", n)
     trials = trials_of(checked, history, pending)
-    points: list[Any] = []
     first = len(trials.params) + len(trials.pending)
-    for number in range(first, first + n):
-        params = next_point(checked, trials, plan, number)
-        trials = trials.with_pending(params)
-        points.append(checked.point(params))
-    return points
+    found = next_points(checked, trials, plan, range(first, first + n))
+    return [checked.point(params) for params in found]
 
 
 def check_seed(seed: int | None) -> int:

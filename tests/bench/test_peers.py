@@ -327,7 +327,7 @@ def test_a_sampler_sees_the_start_design_as_trials() -> None:
     assert [t.constraints for t in trials] == [{"c": -1.0}, {}, {"c": 2.0}, {}]
 
 
-@pytest.mark.parametrize("name", neurobo.algorithms())
+@pytest.mark.parametrize("name", ["auto", "neural-greedy", "ntk-gp"])
 def test_our_algorithms_suggest_what_the_library_suggests(name: str) -> None:
     history = [(p, branin(p).value) for p in start(BOX, N_START, 0)]
     asked, _ = run(name, branin, BOX, seed=0, n_asked=1)

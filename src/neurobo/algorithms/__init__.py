@@ -8,10 +8,26 @@ from types import ModuleType
 
 from neurobo.algorithms.auto import Auto
 from neurobo.algorithms.base import Algorithm, algorithms, describe, resolve
+from neurobo.algorithms.deep_ensemble import DeepEnsemble
+from neurobo.algorithms.neural_bandits import NeuralBandit
 from neurobo.algorithms.neural_greedy import NeuralGreedy
+from neurobo.algorithms.neural_linear import NeuralLinear
 from neurobo.algorithms.ntk_gp import NTKGP
+from neurobo.algorithms.sto_bnts import STOBNTS
 
-__all__ = ["NTKGP", "Algorithm", "Auto", "NeuralGreedy", "algorithms", "describe", "resolve"]
+__all__ = [
+    "NTKGP",
+    "STOBNTS",
+    "Algorithm",
+    "Auto",
+    "DeepEnsemble",
+    "NeuralBandit",
+    "NeuralGreedy",
+    "NeuralLinear",
+    "algorithms",
+    "describe",
+    "resolve",
+]
 
 
 class _Listing(ModuleType):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from jax import Array
 
 from neurobo.algorithms.base import options, register
@@ -17,8 +19,11 @@ class Auto:
     def _choice(self, data: Data) -> NeuralGreedy:
         return NeuralGreedy(trust_region=0.4 if data.x.shape[1] > 6 else None)
 
-    def score(self, key: Array, data: Data) -> Score:
-        return self._choice(data).score(key, data)
+    def score(self, key: Array, data: Data, number: int) -> Score:
+        return self._choice(data).score(key, data, number)
+
+    def scores(self, key: Array, data: Data, numbers: Sequence[int]) -> list[Score]:
+        return self._choice(data).scores(key, data, numbers)
 
     def radius(self, data: Data, number: int) -> float | None:
         return self._choice(data).radius(data, number)

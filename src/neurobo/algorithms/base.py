@@ -14,10 +14,17 @@ from neurobo.maximise import Score
 
 
 class Algorithm(Protocol):
-    """Fit the data, and say which score to minimise and where."""
+    """Fit the data, and say which score to minimise and where.
 
-    def score(self, key: Array, data: Data) -> Score:
-        """A function of encoded points whose lowest point is the suggestion."""
+    An algorithm whose scores are independent draws may also have
+    `scores(key, data, numbers) -> list[Score]`, which makes a batch at once.
+    """
+
+    def score(self, key: Array, data: Data, number: int) -> Score:
+        """A function of networks' inputs whose lowest point is suggestion `number`.
+
+        `key` is the run's: what shall be new in each suggestion comes from it and the number.
+        """
         ...
 
     def radius(self, data: Data, number: int) -> float | None:

@@ -6,21 +6,24 @@ is the exploration: a wide network trained this way is a draw from a Gaussian pr
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Literal
 
+import jax
 import numpy as np
 from jax import Array
 
 from neurobo import evidence
 from neurobo.algorithms.base import options, register
+from neurobo.algorithms.settings import Gammas, check_gamma, hyper_for, network_for
 from neurobo.data import Data
 from neurobo.errors import InvalidInput, check_number
 from neurobo.evidence import Hyper
 from neurobo.maximise import Score
 from neurobo.networks import MLP
 from neurobo.ntk import Wide
-from neurobo.posterior import SOLVERS, SURROGATES, draw
+from neurobo.posterior import SOLVERS, SURROGATES, Recipe, draws
 from neurobo.schedules import greedy_nu
 
 
@@ -31,7 +34,7 @@ class NeuralGreedy:
     surrogate: Literal["simple", "posterior", "linear"] = "simple"
     """SimpleSMB (Algorithm 2), or PosteriorSMB (Algorithm 3): Thompson sampling when wide; or only
     the network's tangent, which is Thompson sampling at any width."""
-    gamma: float | Literal["evidence", "grid"] = "evidence"
+    gamma: Gammas = "evidence"
     """γ: larger means less smooth. "evidence" finds σ_w, σ_b, ν and the noise by the marginal
     likelihood of the wide limit. A number is both σ_w and σ_b; "grid" finds it in the paper's
     range [0.5, 5] by leaving one observation out."""
@@ -54,8 +57,7 @@ class NeuralGreedy:
 
     def __post_init__(self) -> None:
         MLP(self.width, self.depth, self.activation)
-        if self.gamma not in ("evidence", "grid"):
-            check_number("gamma", self.gamma, above=0)
+        check_gamma(self.gamma)
         if self.scale != "theory":
             check_number("scale", self.scale, above=0)
         if self.noise is not None:
@@ -69,14 +71,17 @@ class NeuralGreedy:
         if self.trust_region is not None and not 0 < self.trust_region <= 2:
             raise InvalidInput(f"trust_region must be None or in (0, 2], got {self.trust_region!r}")
 
-    def score(self, key: Array, data: Data) -> Score:
-        hyper = self._hyper(data)
+    def score(self, key: Array, data: Data, number: int) -> Score:
+        return self.scores(key, data, [number])[0]
+
+    def scores(self, key: Array, data: Data, numbers: Sequence[int]) -> list[Score]:
+        """A batch: one draw for each number."""
+        network = network_for(data, width=self.width, depth=self.depth, activation=self.activation)
+        hyper = hyper_for(data, network, self.gamma, ard=self.ard)
         noise = hyper.noise if self.noise is None else self.noise
         scale = hyper.scale * self._factor(data, hyper, noise)
-        drawn, _ = draw(
-            key,
-            data,
-            network=MLP(self.width, self.depth, self.activation),
+        recipe = Recipe(
+            network=network,
             gamma=hyper.gamma,
             noise=noise / scale**2,
             scale=scale * (_restlessness(data) if self.restless else 1.0),
@@ -84,14 +89,8 @@ class NeuralGreedy:
             surrogate=self.surrogate,
             solver=self.solver,
         )
-        return drawn
-
-    def _hyper(self, data: Data) -> Hyper:
-        wide = Wide(self.depth, self.activation)
-        if self.gamma == "evidence":
-            return evidence.scheduled(data, wide, ard=self.ard)
-        gamma = evidence.by_leaving_out(data, wide) if self.gamma == "grid" else self.gamma
-        return Hyper((gamma, gamma), 1.0, 0.0, (1.0,) * data.x.shape[1])
+        keys = [jax.random.fold_in(key, number) for number in numbers]
+        return [drawn for drawn, _ in draws(keys, data, recipe)]
 
     def _factor(self, data: Data, hyper: Hyper, noise: float) -> float:
         if self.scale != "theory":

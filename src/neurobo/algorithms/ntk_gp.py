@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from typing import Literal
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
 from neurobo import evidence, gp
-from neurobo.acquire import LogExpectedImprovement, LowerBound
+from neurobo.acquire import LogExpectedImprovement, LowerBound, expected, expected_best
 from neurobo.algorithms.base import options, register
 from neurobo.data import Data
 from neurobo.errors import InvalidInput, check_number
@@ -48,28 +49,41 @@ class NTKGP:
                 f"acquisition must be one of {list(ACQUISITIONS)}, got {self.acquisition!r}"
             )
 
-    def score(self, key: Array, data: Data) -> Score:
+    def score(self, key: Array, data: Data, number: int) -> Score:
         if self.acquisition == "ts" or not data.n:
-            return self.sample(key, data)
-        found = self.posterior(data)
+            return self.sample(key, data, number)
+        found = self._believing(key, data)
         if self.acquisition == "ucb":
             return LowerBound(found, jnp.asarray(np.asarray(self._beta(data), dtype=float)))
         # With noise the lowest value is luck: the lowest mean at an observation counts.
-        seen = np.where(data.mask > 0, np.asarray(gp.mean(found, found.x)), np.inf)
-        return LogExpectedImprovement(found, jnp.asarray(seen.min()))
+        return LogExpectedImprovement(found, jnp.asarray(expected_best(found, data)))
 
     def _beta(self, data: Data) -> float:
         if self.beta == "theory":
             return sto_beta(data.n + 1, data.x.shape[1] * np.log(100))
         return self.beta
 
-    def posterior(self, data: Data) -> gp.GP:
-        wide = Wide(self.depth, self.activation, self.kernel)
-        return gp.condition(data, wide, evidence.scheduled(data, wide, ard=self.ard))
+    def posterior(self, key: Array, data: Data) -> gp.GP:
+        """What the data say; no chance is involved."""
+        return gp.condition(data, self._wide, self._hyper(data))
 
-    def sample(self, key: Array, data: Data) -> Score:
+    @property
+    def _wide(self) -> Wide:
+        return Wide(self.depth, self.activation, self.kernel)
+
+    def _hyper(self, data: Data) -> evidence.Hyper:
+        return evidence.scheduled(data, self._wide, ard=self.ard)
+
+    def _believing(self, key: Array, data: Data) -> gp.GP:
+        """The posterior if pending points turn out as expected: it knows where not to go again."""
+        found = self.posterior(key, data)
+        if not len(data.pending):
+            return found
+        return gp.condition(data.believing(expected(found, data)), self._wide, self._hyper(data))
+
+    def sample(self, key: Array, data: Data, number: int) -> Score:
         """One function drawn from the posterior."""
-        return gp.draw(key, self.posterior(data), data)
+        return gp.draw(jax.random.fold_in(key, number), self.posterior(key, data), data)
 
     def radius(self, data: Data, number: int) -> float | None:
         return None

@@ -72,7 +72,7 @@ def _ours(name: str) -> Method:
         describe(name),
         partial(_neuro_sampler, name),
         packages=("neurobo", "jax", "optuna"),
-        handles=frozenset({"mixed"}),
+        handles=frozenset({"mixed", "pool"}),
         ours=True,
     )
 
@@ -83,5 +83,6 @@ def _neuro_sampler(name: str, task: Task, **options: Any) -> Optimiser:
         seed=task.seed,
         n_startup_trials=task.n_start,
         search_space=task.space.distributions,
+        pool=task.pool,
     )
     return optuna_samplers.OptunaOptimiser(task, sampler)

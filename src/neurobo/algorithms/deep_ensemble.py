@@ -1,0 +1,100 @@
+"""Deep ensembles (Lakshminarayanan et al. 2017; as a surrogate Kim et al. 2021).
+
+Several networks are trained on the same data; where they disagree there is doubt. The members keep
+their random starts through a run: that is what warm-started training comes to, if it ends at an
+optimum, without a state that a crash could lose.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jaxtyping import Float
+
+from neurobo.acquire import LogExpectedImprovement, expected, expected_best
+from neurobo.algorithms.base import options, register
+from neurobo.algorithms.settings import network_for
+from neurobo.data import Data
+from neurobo.errors import InvalidInput, check_count, check_number
+from neurobo.maximise import Score
+from neurobo.networks import MLP, Architecture, Gamma, Theta
+from neurobo.posterior import Recipe, draw, draws
+from neurobo.solve import stacked
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Ensemble:
+    """Mean and standard deviation over the members."""
+
+    network: Architecture = field(metadata={"static": True})
+    gamma: Gamma
+    members: Theta
+    """Parameters with a leading axis that counts members."""
+
+    def _values(self, x: Float[Array, "n d"]) -> Float[Array, "k n"]:
+        return jax.vmap(lambda theta: self.network.apply(theta, self.gamma, x))(self.members)
+
+    def mean(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
+        return jnp.mean(self._values(x), axis=0)
+
+    def mean_and_sd(self, x: Float[Array, "n d"]) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
+        values = self._values(x)
+        mean = jnp.mean(values, axis=0)
+        # At an observation all agree: the floor keeps the root's slope finite.
+        return mean, jnp.sqrt(jnp.var(values, axis=0, ddof=1) + 1e-12)
+
+
+@options
+class DeepEnsemble:
+    """Options of the ensemble."""
+
+    acquisition: Literal["ei", "draw"] = "ei"
+    """Expected improvement over the members, or one fresh member's minimum: STO-BNTS without its
+    random tangent, as its authors compare with."""
+    members: int = 10
+    gamma: float = 1.0
+    width: int = 1000
+    depth: int = 1
+    activation: str = "tanh"
+
+    def __post_init__(self) -> None:
+        MLP(self.width, self.depth, self.activation)
+        check_count("members", self.members, least=2)
+        check_number("gamma", self.gamma, above=0)
+        if self.acquisition not in ("ei", "draw"):
+            raise InvalidInput(
+                f"acquisition must be one of ['ei', 'draw'], got {self.acquisition!r}"
+            )
+
+    def _recipe(self, data: Data) -> Recipe:
+        network = network_for(data, width=self.width, depth=self.depth, activation=self.activation)
+        return Recipe(network, gamma=(self.gamma, self.gamma), perturbed=False)
+
+    def posterior(self, key: Array, data: Data) -> Ensemble:
+        keys = jax.random.split(key, self.members)
+        recipe = self._recipe(data)
+        members = stacked([fit.theta for _, fit in draws(list(keys), data, recipe)])
+        return Ensemble(recipe.network, jnp.asarray(recipe.gamma), members)
+
+    def sample(self, key: Array, data: Data, number: int) -> Score:
+        return draw(jax.random.fold_in(key, number), data, self._recipe(data))[0]
+
+    def score(self, key: Array, data: Data, number: int) -> Score:
+        if self.acquisition == "draw" or not data.n:
+            return self.sample(key, data, number)
+        found = self.posterior(key, data)
+        if len(data.pending):
+            found = self.posterior(key, data.believing(expected(found, data)))
+        return LogExpectedImprovement(found, jnp.asarray(np.asarray(expected_best(found, data))))
+
+    def radius(self, data: Data, number: int) -> float | None:
+        return None
+
+
+register("deep-ensemble", DeepEnsemble, "Expected improvement over networks trained side by side.")

@@ -1,0 +1,20 @@
+"""Every registered algorithm with small networks: compilation and training take little time."""
+
+from __future__ import annotations
+
+import neurobo
+from neurobo.algorithms import Algorithm
+from neurobo.algorithms.base import build
+
+_OPTIONS = {
+    "auto": {},
+    "ntk-gp": {},
+    "deep-ensemble": {"width": 16, "members": 3},
+}
+
+
+def small(name: str) -> Algorithm:
+    return build(name, **_OPTIONS.get(name, {"width": 16}))
+
+
+ALGORITHMS = {name: small(name) for name in neurobo.algorithms()}
