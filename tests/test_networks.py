@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,13 +10,13 @@ import pytest
 from jax.flatten_util import ravel_pytree
 
 from neurobo.errors import InvalidInput
-from neurobo.networks import ACTIVATIONS, MLP
+from neurobo.networks import ACTIVATIONS, CNN, MLP, Architecture
 from neurobo.rows import GeneralRows, ValueRows
 
 GAMMA = np.array([1.3, 0.4])  # jnp would round it to float32 here
 
 
-def _jacobian(network: MLP, theta: object, x: jax.Array) -> np.ndarray:
+def _jacobian(network: Architecture, theta: object, x: jax.Array) -> np.ndarray:
     flat, restore = ravel_pytree(theta)
     return np.asarray(
         jax.jacobian(lambda t: network.apply(restore(t), jnp.asarray(GAMMA), x))(flat)
@@ -79,3 +82,66 @@ def test_bad_networks_are_refused(options: dict[str, object], message: str) -> N
     with pytest.raises(InvalidInput) as error:
         MLP(**options)  # type: ignore[arg-type]
     assert message in str(error.value)
+
+
+def test_a_cnn_is_the_convolution_it_says(x64: None) -> None:
+    network = CNN((5, 6, 2), channels=3, width=4, activation="relu")
+    theta = network.init(jax.random.key(0), 60)
+    x = jax.random.normal(jax.random.key(1), (7, 60))
+    w, b = GAMMA
+    kernel = theta[0].weight.reshape(3, 3, 3, 2).transpose(1, 2, 3, 0)
+    h = jax.lax.conv_general_dilated(
+        x.reshape(7, 5, 6, 2), kernel, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
+    )
+    h = jax.nn.relu(w / np.sqrt(18) * h + b * theta[0].bias)
+    pooled = jax.lax.reduce_window(h, 0.0, jax.lax.add, (1, 2, 2, 1), (1, 2, 2, 1), "VALID") / 4
+    flat = pooled.reshape(7, -1)
+    h = jax.nn.relu(w / np.sqrt(flat.shape[1]) * flat @ theta[1].weight.T + b * theta[1].bias)
+    out = (w / np.sqrt(4) * h @ theta[2].weight.T + b * theta[2].bias)[:, 0]
+    np.testing.assert_allclose(network.apply(theta, jnp.asarray(GAMMA), x), out, rtol=1e-10)
+
+
+NETWORKS = {
+    "mlp": (MLP(width=7, depth=2, activation="tanh"), 8),
+    "cnn": (CNN((4, 2, 1), channels=3, width=5), 8),
+    "a line of pixels": (CNN((1, 8, 1), channels=3, width=5), 8),
+}
+
+
+@pytest.mark.parametrize(("network", "dim"), NETWORKS.values(), ids=NETWORKS.keys())
+def test_sums_over_gradients_equal_those_of_the_jacobian(
+    x64: None, network: Architecture, dim: int
+) -> None:
+    theta, gamma = network.init(jax.random.key(0), dim), jnp.asarray(GAMMA)
+    x, other = jax.random.normal(jax.random.key(1), (2, 5, dim))
+    j, k = _jacobian(network, theta, x), _jacobian(network, theta, other)
+    weight = network.init(jax.random.key(2), dim)
+    flat, rows = ravel_pytree(weight)[0], jnp.arange(5.0)
+    close = partial(np.testing.assert_allclose, rtol=1e-9, atol=1e-12)
+    close(network.tangent_kernel(theta, gamma, x, x), j @ j.T)
+    close(network.tangent_kernel(theta, gamma, x, other), j @ k.T)
+    close(network.tangent_size(theta, gamma, x), np.sum(j**2, axis=1))
+    close(network.tangent_size(theta, gamma, x, weight), j**2 @ flat)
+    found = ravel_pytree(network.tangent_squares(theta, gamma, x, rows))[0]
+    close(found, rows @ j**2)
+
+
+def test_a_negated_network_is_minus_the_network(x64: None) -> None:
+    network = MLP(width=7, depth=2)
+    theta, x = network.init(jax.random.key(0), 3), jax.random.normal(jax.random.key(1), (5, 3))
+    gamma = jnp.asarray(GAMMA)
+    minus = network.apply(network.negated(theta), gamma, x)
+    np.testing.assert_allclose(minus, -network.apply(theta, gamma, x))
+
+
+@pytest.mark.parametrize(
+    ("options", "rule"),
+    [
+        ({"channels": 0}, "channels"),
+        ({"width": 0}, "width"),
+        ({"activation": "step"}, "activation"),
+    ],
+)
+def test_a_bad_cnn_is_refused(options: dict[str, Any], rule: str) -> None:
+    with pytest.raises(InvalidInput, match=rule):
+        CNN((8, 8, 1), **options)

@@ -146,17 +146,26 @@ def test_trials_outside_the_given_space_are_left_out() -> None:
     assert all(t.state == TrialState.COMPLETE for t in study.trials)
 
 
-def test_random_sampling_is_announced_once_with_its_reason() -> None:
+def test_conditional_parameters_are_announced_in_one_warning() -> None:
     study = _study()
 
     def objective(trial: optuna.Trial) -> float:
         x = trial.suggest_float("x", 0, 1)
-        return x + (trial.suggest_float("y", 0, 1) if trial.number >= 3 else 0)
+        if trial.suggest_categorical("kind", ["tree", "net"]) == "tree":
+            return x + trial.suggest_int("leaves", 2, 50) / 50
+        return x + trial.suggest_float("rate", 0, 1) + trial.suggest_int("layers", 1, 3)
 
-    study.optimize(objective, n_trials=3)
-    with pytest.warns(NeuroboWarning, match="'y' is sampled at random, because") as caught:
-        study.optimize(objective, n_trials=4)
-    assert len([w for w in caught if "'y'" in str(w.message)]) == 1
+    for kind in ("tree", "net"):
+        study.enqueue_trial({"kind": kind})
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        study.optimize(objective, n_trials=25)
+    ours = [str(w.message) for w in caught if issubclass(w.category, NeuroboWarning)]
+    assert len(ours) == 1
+    assert ours[0].startswith("sampled at random: 'layers', 'leaves', 'rate', not in every")
+    # What is common to all trials is still chosen by the model.
+    assert all({"x", "kind"} <= t.params.keys() for t in study.trials)
+    assert study.best_value < 0.2
 
 
 def test_first_trials_follow_the_design_when_the_space_is_given() -> None:

@@ -113,6 +113,8 @@ class _Run:
         """Asked for, not yet begun."""
         self.running: dict[int, tuple[Trial, float]] = {}
         """Trials by number, and when they began."""
+        self.left_to_ask = 0
+        """Of the current batch."""
         self.suggesting: list[float] = []
         self.evaluating: list[float] = []
         """Seconds that suggestions and evaluations took."""
@@ -155,8 +157,10 @@ class _Run:
         """Whether to ask for a point now."""
         if self.finished + len(self.running) + len(self.ready) >= self.n_trials:
             return False
-        if self.batch > 1:  # the next batch begins when the last one has ended
-            return not self.running and len(self.ready) < self.batch
+        if self.batch > 1:
+            if not self.running and not self.ready:  # the next batch begins when the last has ended
+                self.left_to_ask = self.batch
+            return self.left_to_ask > 0
         if len(self.ready) < self.workers.free:
             return True
         return self.workers.count > 1 and not self.ready and self._suggesting_is_slow()
@@ -172,6 +176,7 @@ class _Run:
         if space.size < math.inf and is_exhausted(space, trials_of_study(study, space)):
             return True
         trial = study.ask()
+        self.left_to_ask -= 1
         self.ready.append((trial, {}))
         began = time.perf_counter()
         params = {name: ask(trial, name, d) for name, d in space.distributions.items()}

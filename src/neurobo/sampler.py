@@ -114,20 +114,27 @@ class NeuroSampler(BaseSampler):
     ) -> Any:
         """A random value, for a parameter that the common search space does not hold."""
         self._raise_error_if_multi_objective(study)
-        completed = _completed(study)
-        if completed and param_name not in self._warned:
-            common = self._intersection.calculate(study)
-            names = {param_name}.union(*(t.params for t in completed)) - common.keys()
-            self._warned |= names
-            self._warn_once(
-                f"independent {sorted(names)}",
-                f"sampled at random: {', '.join(map(repr, sorted(names)))}, not in every completed "
-                "trial with the same distribution; give NeuroSampler a search_space, or keep each "
-                "parameter and its range the same in every trial",
-            )
+        self._announce_random(study, param_name)
         space = Space({param_name: param_distribution})
         rng = np.random.default_rng([self._seed, trial.number, zlib.crc32(param_name.encode())])
         return space.decode(space.from_unit(rng.random((1, space.n_parameters)))[0])[param_name]
+
+    def _announce_random(self, study: Study, name: str) -> None:
+        """One warning about all parameters that the model cannot choose, as far as they are known.
+
+        A name that no completed trial has must be sampled at random: there is nothing to learn.
+        """
+        seen = set().union(*(t.params for t in _completed(study)))
+        if name not in seen or name in self._warned:
+            return
+        names = sorted(seen - self._intersection.calculate(study).keys() | {name})
+        self._warned.update(names)
+        self._warn_once(
+            f"random {names}",
+            f"sampled at random: {', '.join(map(repr, names))}, not in every completed trial with "
+            "the same distribution; give NeuroSampler a search_space, or keep each parameter and "
+            "its range the same in every trial",
+        )
 
     def _warn_once(self, about: str, message: str) -> None:
         if about not in self._warned:

@@ -1,0 +1,164 @@
+"""Draws in batches, and that those of the linear variant are exact at any width."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.flatten_util import ravel_pytree
+
+import neurobo
+from neurobo.algorithms import STOBNTS
+from neurobo.data import Data
+from neurobo.errors import InvalidInput
+from neurobo.networks import MLP
+from neurobo.posterior import Recipe, draw, draws
+from neurobo.rows import TangentRows
+
+RNG = np.random.default_rng(0)
+X, Y = RNG.uniform(-1, 1, (6, 2)), RNG.normal(size=6)
+AT = RNG.uniform(-1, 1, (5, 2))
+NETWORK = MLP(width=8, depth=2, activation="relu")
+GAMMA, NOISE, SCALE = (1.4, 0.6), 0.03, 0.8
+LINEAR = Recipe(NETWORK, GAMMA, noise=NOISE, scale=SCALE, surrogate="linear")
+N = 1000
+at = jax.jit(lambda function, x: function(x))
+
+
+def _dense(theta: Any, x: np.ndarray) -> np.ndarray:
+    """∇f(x; θ) as an n × p matrix."""
+    rows = jax.jacobian(lambda t: NETWORK.apply(t, jnp.asarray(GAMMA), jnp.asarray(x)))(theta)
+    return np.array(
+        [ravel_pytree(jax.tree.map(lambda r, i=i: r[i], rows))[0] for i in range(len(x))]
+    )
+
+
+def test_linear_draws_have_the_exact_posterior_of_the_finite_network(x64: None) -> None:
+    """Against Bayesian linear regression with a p × p matrix: the mean to 1e-6, the covariance
+    within four standard errors of 1000 draws."""
+    data = Data.pad(X, Y)
+    keys = list(jax.random.split(jax.random.key(1), N))
+    found = draws(keys, data, LINEAR, tangent_key=jax.random.key(7))
+    theta0 = NETWORK.init(jax.random.key(7), 2)
+    g, h = _dense(theta0, X), _dense(theta0, AT)
+    a = g.T @ g + NOISE * np.eye(g.shape[1])
+    mean = h @ np.linalg.solve(a, g.T @ Y)
+    covariance = SCALE**2 * NOISE * h @ np.linalg.solve(a, h.T)
+
+    # The mean of all draws without their randomness: no noise, and a start at zero.
+    exact = _without_randomness(data, theta0)
+    np.testing.assert_allclose(exact, mean, rtol=1e-6)
+    sample = np.array([at(drawn, jnp.asarray(AT)) for drawn, _ in found])
+    sd = np.sqrt(np.diag(covariance))
+    ratio = sample.std(axis=0, ddof=1) / sd
+    print("sd ratios", ratio.round(3))  # noqa: T201  # shown with pytest -s
+    np.testing.assert_allclose(ratio, 1, atol=4 / np.sqrt(2 * N))
+    np.testing.assert_allclose((sample.mean(axis=0) - mean) / sd, 0, atol=4 / np.sqrt(N))
+    correlation = covariance / np.outer(sd, sd)
+    np.testing.assert_allclose(np.corrcoef(sample.T), correlation, atol=4 / np.sqrt(N))
+
+
+def _without_randomness(data: Data, theta0: Any) -> np.ndarray:
+    from neurobo.solve import Problem, linear
+
+    gamma = jnp.asarray(GAMMA)
+    rows = TangentRows(NETWORK, gamma, jnp.asarray(data.x), theta0)
+    zero = jax.tree.map(jnp.zeros_like, theta0)
+    problem = Problem(rows, jnp.asarray(data.y), jnp.asarray(data.mask), jnp.asarray(NOISE), zero)
+    (fit,) = linear([problem])
+    return np.asarray(TangentRows(NETWORK, gamma, jnp.asarray(AT), theta0).values(fit.theta))
+
+
+@pytest.mark.parametrize("surrogate", ["simple", "posterior", "linear"])
+def test_draws_together_are_those_drawn_one_by_one(x64: None, surrogate: str) -> None:
+    data = Data.pad(X, Y)
+    recipe = Recipe(MLP(64, 1, "erf"), GAMMA, noise=NOISE, scale=SCALE, surrogate=surrogate)
+    keys = list(jax.random.split(jax.random.key(1), 4))
+    shared = jax.random.key(3)
+    together = draws(keys, data, recipe, tangent_key=shared)
+    for key, (drawn, fit) in zip(keys, together, strict=True):
+        ((alone, other),) = draws([key], data, recipe, tangent_key=shared)
+        assert fit.steps == other.steps
+        np.testing.assert_allclose(fit.objective, other.objective, rtol=1e-6)
+        np.testing.assert_allclose(drawn(jnp.asarray(AT)), alone(jnp.asarray(AT)), rtol=1e-6)
+
+
+def test_a_batch_is_the_same_as_asking_again_and_again() -> None:
+    """Pending points only exclude themselves, so that draws in a row equal a batch."""
+    space = {"x": (-1.0, 1.0), "y": (-1.0, 1.0)}
+    history = [({"x": x, "y": y}, v) for (x, y), v in zip(X.tolist(), Y.tolist(), strict=True)]
+    for linear in (False, True):
+        algorithm = STOBNTS(width=32, gamma=1.5, linear=linear)
+        options: Any = {"algorithm": algorithm, "seed": 0, "n_startup_trials": 0}
+        batch = neurobo.suggest(space, history, 4, **options)
+        pending: list[Any] = []
+        for _ in range(4):
+            pending += neurobo.suggest(space, history, pending=pending, **options)
+        for a, b in zip(batch, pending, strict=True):
+            assert a == pytest.approx(b, abs=1e-4)
+        assert len({json.dumps(p) for p in batch}) == 4
+
+
+def test_draws_are_fresh_in_each_suggestion_and_iteration(x64: None) -> None:
+    algorithm = STOBNTS(width=32, gamma=1.5, linear=True)
+    key = jax.random.key(0)
+    first, second = algorithm.scores(key, Data.pad(X, Y), [6, 7])
+    later = algorithm.score(key, Data.pad(X[:5], Y[:5]), 6)
+    shared = [np.asarray(s.parts[0].theta0[0].weight) for s in (first, second, later)]  # type: ignore[attr-defined]
+    own = [np.asarray(s.parts[0].direction[0].weight) for s in (first, second, later)]  # type: ignore[attr-defined]
+    assert np.array_equal(shared[0], shared[1])
+    assert not np.array_equal(shared[0], shared[2])
+    assert not np.array_equal(own[0], own[1])
+
+
+def test_beta_widens_the_draws_and_leaves_their_mean(x64: None) -> None:
+    data = Data.pad(X, Y)
+    spreads, means = [], []
+    for beta in (1.0, 3.0):
+        algorithm = STOBNTS(width=64, gamma=1.5, noise=0.01, linear=True, beta=beta)
+        functions = algorithm.scores(jax.random.key(0), data, range(300))
+        values = np.array([at(f, jnp.asarray(AT)) for f in functions])
+        spreads.append(values.std(axis=0))
+        means.append(values.mean(axis=0))
+    np.testing.assert_allclose(spreads[1] / spreads[0], 3, rtol=1e-6)
+    np.testing.assert_allclose(means[1], means[0], atol=4 * 3 * spreads[0].max() / np.sqrt(300))
+    theory = STOBNTS(beta="theory")._beta(data)
+    assert theory == pytest.approx(2 * (np.log(np.pi**2 * 49 / 0.3) + 2 * np.log(100)))
+
+
+def test_without_perturbation_draws_agree_more(x64: None) -> None:
+    data = Data.pad(X, Y)
+    sd = []
+    for perturb in (True, False):
+        algorithm = STOBNTS(width=64, gamma=1.5, noise=0.3, linear=True, perturb=perturb)
+        functions = algorithm.scores(jax.random.key(0), data, range(100))
+        sd.append(np.array([at(f, jnp.asarray(X)) for f in functions]).std(axis=0).mean())
+    assert sd[1] < 0.8 * sd[0]
+
+
+@pytest.mark.parametrize(
+    ("options", "rule"),
+    [
+        ({"beta": 0}, "beta"),
+        ({"beta": "large"}, "beta"),
+        ({"noise": -1.0}, "noise"),
+        ({"gamma": 0}, "gamma"),
+        ({"width": 0}, "width"),
+        ({"solver": "sgd"}, "solver"),
+        ({"trust_region": 3.0}, "trust_region"),
+        ({"B": 4}, "options of STOBNTS"),
+    ],
+)
+def test_bad_options_are_refused(options: dict[str, Any], rule: str) -> None:
+    with pytest.raises(InvalidInput, match=rule):
+        STOBNTS(**options)
+
+
+def test_one_draw_is_a_batch_of_one(x64: None) -> None:
+    drawn, _ = draw(jax.random.key(0), Data.pad(X, Y), LINEAR)
+    ((again, _),) = draws([jax.random.key(0)], Data.pad(X, Y), LINEAR)
+    np.testing.assert_array_equal(drawn(jnp.asarray(AT)), again(jnp.asarray(AT)))
