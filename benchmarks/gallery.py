@@ -22,6 +22,14 @@ def objective(x: float) -> float:
     return float(np.sin(12 * x) * np.exp(-2 * x) + 0.8 * (x - 0.7) ** 2)
 
 
+class Members:
+    """Single members of an ensemble, fresh ones for each draw, like the other panels."""
+
+    def __init__(self, **options: Any) -> None:
+        self.score = neurobo.DeepEnsemble(acquisition="draw", **options).score
+        self.radius = neurobo.DeepEnsemble().radius
+
+
 def panels(path: Path, where: np.ndarray, algorithms: dict[str, Any], draws: int) -> None:
     history = [({"x": float(x)}, objective(x)) for x in where]
     line = np.linspace(0, 1, 400)
@@ -55,19 +63,19 @@ def main() -> None:
                 gamma=1.0, **greedy
             ),
             "ntk-gp: the wide limit, exactly": neurobo.NTKGP(ard=False),
+            "neural-ucb: gradients of a trained network": neurobo.NeuralBandit(),
+            "neural-linear-ts: its last hidden layer": neurobo.NeuralLinear(),
         },
         draws=6,
     )
-    relu: dict[str, Any] = {"activation": "relu", "depth": 2, "width": 256, "restless": False}
+    relu: dict[str, Any] = {"activation": "relu", "depth": 2, "width": 256, "gamma": "evidence"}
     panels(
         HERE / "draws.png",
         np.array([0.02, 0.1, 0.45, 0.5, 0.56, 0.9]),
         {
-            "Deep ensemble: trained from random starts": neurobo.NeuralGreedy(noise=0.0, **relu),
-            "STO-BNTS: with the tangent's random part": neurobo.NeuralGreedy(
-                surrogate="posterior", **relu
-            ),
-            "STO-BNTS-Linear: the tangent alone": neurobo.NeuralGreedy(surrogate="linear", **relu),
+            "Deep ensemble: trained from random starts": Members(**relu),
+            "STO-BNTS: with the tangent's random part": neurobo.STOBNTS(),
+            "STO-BNTS-Linear: the tangent alone": neurobo.STOBNTS(linear=True),
             "ntk-gp with an infinitely wide ReLU network": neurobo.NTKGP(
                 activation="relu", depth=2, ard=False
             ),

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -13,7 +14,7 @@ from test_space import spaces
 
 import neurobo
 from neurobo.data import Data
-from neurobo.errors import SpaceExhausted
+from neurobo.errors import NeuroboWarning, SpaceExhausted
 from neurobo.maximise import any_free, evaluate, minimise
 from neurobo.networks import MLP
 from neurobo.posterior import Recipe, draw
@@ -155,3 +156,17 @@ def test_gradients_of_a_drawn_function(x64: None, surrogate: str) -> None:
     check_grads(
         lambda x: drawn(jnp.asarray(x)[None])[0], (jnp.array([0.1, -0.4, 0.7]),), order=1, rtol=1e-5
     )
+
+
+@pytest.mark.parametrize("bounds", [(0.0, 1.0), neurobo.Int(0, 9)], ids=["floats", "finite"])
+def test_a_score_without_any_number_is_announced(x64: None, bounds: Any) -> None:
+    @jax.tree_util.register_static
+    @dataclass(frozen=True)
+    class Nothing:
+        def __call__(self, x: jax.Array) -> jax.Array:
+            return jnp.full(len(x), jnp.nan)
+
+    space = Space.of({"x": bounds})
+    with pytest.warns(NeuroboWarning, match="no finite score at any point"):
+        found = minimise(Nothing(), space, _data(space), np.random.default_rng(0))
+    assert space.contains(space.decode(found))

@@ -25,7 +25,8 @@ NETWORK = MLP(width=4096, depth=1, activation="erf")
 
 
 @pytest.mark.parametrize(
-    "surrogate", ["simple", "posterior", pytest.param("linear", marks=pytest.mark.slow)]
+    "surrogate",
+    ["simple", *(pytest.param(name, marks=pytest.mark.slow) for name in ("posterior", "linear"))],
 )
 def test_draws_have_the_proposition_s_mean_and_covariance(x64: None, surrogate: str) -> None:
     rng = np.random.default_rng(0)

@@ -32,13 +32,13 @@ def test_schedules_are_the_papers_formulas() -> None:
         ),
         (
             neurobo.NTKGP(acquisition="ucb", beta="theory"),
-            neurobo.NTKGP(acquisition="ucb", beta=0.1),
+            neurobo.NTKGP(acquisition="ucb", beta=0.0),
         ),
     ],
     ids=["nu", "beta"],
 )
 def test_a_schedule_changes_the_suggestion(theory: Any, constant: Any) -> None:
-    history = [({"x": x}, np.sin(3 * x)) for x in (-1.2, -1.0, -0.2, 0.1, 1.4, 1.6, 2.0)]
+    history = [({"x": x}, x**2) for x in (-1.2, -1.0, -0.2, 0.1, 1.4, 1.6, 2.0)]
     points = [
         neurobo.suggest({"x": (-1.5, 2.2)}, history, algorithm=a, seed=0)[0]["x"]
         for a in (theory, theory, constant)

@@ -25,7 +25,7 @@ AT = RNG.uniform(-1, 1, (5, 2))
 NETWORK = MLP(width=8, depth=2, activation="relu")
 GAMMA, NOISE, SCALE = (1.4, 0.6), 0.03, 0.8
 LINEAR = Recipe(NETWORK, GAMMA, noise=NOISE, scale=SCALE, surrogate="linear")
-N = 1000
+N = 400
 at = jax.jit(lambda function, x: function(x))
 
 
@@ -39,7 +39,7 @@ def _dense(theta: Any, x: np.ndarray) -> np.ndarray:
 
 def test_linear_draws_have_the_exact_posterior_of_the_finite_network(x64: None) -> None:
     """Against Bayesian linear regression with a p × p matrix: the mean to 1e-6, the covariance
-    within four standard errors of 1000 draws."""
+    within four standard errors of 400 draws."""
     data = Data.pad(X, Y)
     keys = list(jax.random.split(jax.random.key(1), N))
     found = draws(keys, data, LINEAR, tangent_key=jax.random.key(7))

@@ -18,8 +18,12 @@ from neurobo.tangents import Diagonal, Exact
 
 GAMMA = (1.2, 0.7)
 RIDGE, NU = 0.05, 0.6
-NETWORKS = {"mlp": MLP(width=6, depth=2, activation="tanh"), "cnn": CNN((2, 2, 1), 3, 4)}
-N = 800
+MLP_6 = MLP(width=6, depth=2, activation="tanh")
+NETWORKS = [
+    pytest.param(MLP_6, id="mlp"),
+    pytest.param(CNN((2, 2, 1), 3, 4), id="cnn", marks=pytest.mark.slow),
+]
+N = 400
 
 
 def _fitted(network: Architecture, *, diagonal: bool) -> tuple[Exact | Diagonal, Any, Any]:
@@ -42,7 +46,7 @@ def _fitted(network: Architecture, *, diagonal: bool) -> tuple[Exact | Diagonal,
     return found, jacobian(np.concatenate([data.x[:7], data.pending])), jacobian
 
 
-@pytest.mark.parametrize("network", NETWORKS.values(), ids=NETWORKS.keys())
+@pytest.mark.parametrize("network", NETWORKS)
 @pytest.mark.parametrize("diagonal", [False, True], ids=["exact", "diagonal"])
 def test_the_sd_is_that_of_the_dense_formula(
     x64: None, network: Architecture, diagonal: bool
@@ -58,10 +62,11 @@ def test_the_sd_is_that_of_the_dense_formula(
     np.testing.assert_allclose(mean, found.mean(jnp.asarray(at)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("diagonal", [False, True], ids=["exact", "diagonal"])
 def test_draws_have_the_posterior_s_mean_and_covariance(x64: None, diagonal: bool) -> None:
-    """800 draws; four standard errors of each entry."""
-    found, seen, jacobian = _fitted(NETWORKS["mlp"], diagonal=diagonal)
+    """400 draws; four standard errors of each entry."""
+    found, seen, jacobian = _fitted(MLP_6, diagonal=diagonal)
     at = np.random.default_rng(1).uniform(-1, 1, (4, 4))
     u = RIDGE * np.eye(seen.shape[1]) + seen.T @ seen
     u = np.diag(np.diag(u)) if diagonal else u
@@ -90,3 +95,18 @@ def test_a_centred_network_begins_at_zero_and_fits_the_data(x64: None) -> None:
     found, _ = draw(jax.random.key(0), Data.pad(x, y), recipe)
     np.testing.assert_allclose(found(jnp.asarray(x)), y, atol=1e-3)
     assert isinstance(found.parts[0], Network)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("diagonal", [False, True], ids=["exact", "diagonal"])
+def test_a_large_compiled_batch_has_the_same_sd(x64: None, diagonal: bool) -> None:
+    """XLA once compiled sums of squares of gradients to NaN for 300 rows and more."""
+    rng = np.random.default_rng(0)
+    data = Data.pad(rng.uniform(-1, 1, (7, 64)), rng.normal(size=7))
+    recipe = Recipe(CNN((8, 8, 1), activation="erf"), GAMMA, noise=RIDGE, surrogate="centred")
+    mean, _ = draw(jax.random.key(0), data, recipe)
+    found = tangents.around(mean, data, nu=NU, ridge=RIDGE, diagonal=diagonal)
+    at = jnp.asarray(rng.uniform(-1, 1, (1024, 64)))
+    _, few = found.mean_and_sd(at[:20])
+    _, many = jax.jit(lambda posterior, x: posterior.mean_and_sd(x))(found, at)
+    np.testing.assert_allclose(many[:20], few, rtol=1e-9)

@@ -7,6 +7,7 @@ discrete ones; the winner is polished. Every candidate is a valid point at every
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +22,7 @@ from scipy.spatial import KDTree
 from scipy.stats import qmc
 
 from neurobo.data import Data
-from neurobo.errors import SpaceExhausted
+from neurobo.errors import NeuroboWarning, SpaceExhausted
 from neurobo.space import Matrix, Space
 
 Score = Callable[[Float[Array, "n d"]], Float[Array, " n"]]
@@ -218,6 +219,17 @@ def any_free(space: Space, taken: Matrix, rng: np.random.Generator) -> np.ndarra
     return found
 
 
+def _without_a_score(space: Space, data: Data, rng: np.random.Generator) -> np.ndarray:
+    """No number anywhere says where to go: go on at random, but not in silence."""
+    warnings.warn(
+        "the surrogate gave no finite score at any point; this suggestion is random, please report "
+        "the history that led to it",
+        NeuroboWarning,
+        stacklevel=2,
+    )
+    return any_free(space, data.taken, rng)
+
+
 def minimise(
     score: Score,
     space: Space,
@@ -235,12 +247,17 @@ def minimise(
         points = points[~_is_taken(space, points, data.taken)]
         if not len(points):
             return any_free(space, data.taken, rng)  # raises
-        return np.asarray(points[np.argmin(evaluate(score, space, points))])
+        scores = evaluate(score, space, points)
+        if not np.isfinite(scores).any():
+            return _without_a_score(space, data, rng)
+        return np.asarray(points[np.argmin(scores)])
 
     centre = data.points[data.order[0]] if radius is not None and data.n else None
     box = Box.around(space, centre, radius or 1.0)
     candidates = _candidates(space, data, box, rng)
     scores = evaluate(score, space, candidates)
+    if not np.isfinite(scores).any():
+        return _without_a_score(space, data, rng)
     # Half of the starts from each group, so that neither exploration nor the incumbents are lost.
     groups = [np.argsort(scores[:CHUNK]), CHUNK + np.argsort(scores[CHUNK:])]
     share = STARTS // 2 if data.n else STARTS

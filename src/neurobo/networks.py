@@ -17,7 +17,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from jax.flatten_util import ravel_pytree
 from jaxtyping import Float
 
 from neurobo.errors import InvalidInput, check_count
@@ -33,10 +32,6 @@ ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
 }
 
 
-CHUNK = 64
-"""Rows whose gradients are in memory at once."""
-
-
 class Layer(NamedTuple):
     weight: Float[Array, "out inp"]
     bias: Float[Array, " out"]
@@ -46,25 +41,71 @@ Theta = Any  # a pytree of arrays; for an MLP a tuple of Layer
 Gamma = Float[Array, "2"]
 
 
-class LayerFeatures(NamedTuple):
-    """What one layer adds to ∇f(x): the gradient is δ hᵀ for its weights and δ for its biases."""
+class Dense(NamedTuple):
+    """What a dense layer adds to ∇f(x): δ hᵀ for its weights, δ for its biases, times γ."""
 
     delta: Float[Array, "n out"]
     inputs: Float[Array, "n inp"]
 
+    def kernel(self, other: Dense, gamma: Gamma) -> Float[Array, "n m"]:
+        """(δ δ'ᵀ) ∘ (σ_w²/fan_in · h h'ᵀ + σ_b²)."""
+        inner = gamma[0] ** 2 / self.inputs.shape[1] * self.inputs @ other.inputs.T + gamma[1] ** 2
+        return (self.delta @ other.delta.T) * inner
+
+    def size(self, weight: Layer | None, gamma: Gamma) -> Float[Array, " n"]:
+        factor = gamma[0] ** 2 / self.inputs.shape[1]
+        if weight is None:
+            inner = factor * jnp.sum(self.inputs**2, 1) + gamma[1] ** 2
+            return jnp.sum(self.delta**2, 1) * inner
+        inner = factor * self.inputs**2 @ weight.weight.T + gamma[1] ** 2 * weight.bias
+        return jnp.sum(self.delta**2 * inner, 1)
+
+    def squares(self, weight: Float[Array, " n"], gamma: Gamma) -> Layer:
+        delta = weight[:, None] * self.delta**2
+        factor = gamma[0] ** 2 / self.inputs.shape[1]
+        return Layer(factor * delta.T @ self.inputs**2, gamma[1] ** 2 * jnp.sum(delta, 0))
+
+
+class Patches(NamedTuple):
+    """What a convolution adds to ∇f(x): the same summed over the places of the image."""
+
+    weight: Float[Array, "n out inp"]
+    bias: Float[Array, "n out"]
+
+    def _flat(self, gamma: Gamma) -> Float[Array, "n p"]:
+        scaled = gamma[0] / jnp.sqrt(self.weight.shape[2]) * self.weight
+        parts = [scaled.reshape(len(scaled), -1), gamma[1] * self.bias]
+        return jnp.concatenate(parts, axis=1)
+
+    def kernel(self, other: Patches, gamma: Gamma) -> Float[Array, "n m"]:
+        return self._flat(gamma) @ other._flat(gamma).T
+
+    def size(self, weight: Layer | None, gamma: Gamma) -> Float[Array, " n"]:
+        if weight is None:
+            return jnp.sum(self._flat(gamma) ** 2, 1)
+        return self._flat(gamma) ** 2 @ jnp.concatenate([weight.weight.ravel(), weight.bias])
+
+    def squares(self, weight: Float[Array, " n"], gamma: Gamma) -> Layer:
+        found = weight @ self._flat(gamma) ** 2
+        _, out, inp = self.weight.shape
+        return Layer(found[: out * inp].reshape(out, inp), found[out * inp :])
+
+
+Features = list[Dense | Patches]
+"""∇f(x; θ) layer by layer from the input to the output, without the n × p Jacobian."""
+
 
 class Architecture:
-    """What every architecture shares: hidden layers, then a linear output.
-
-    The sums over gradients go row by row in chunks; an architecture that knows better overrides
-    them.
-    """
+    """What every architecture shares: hidden layers, then a linear output."""
 
     def init(self, key: Array, dim: int) -> Theta:
         raise NotImplementedError
 
     def hidden(self, theta: Theta, gamma: Gamma, x: Float[Array, "n d"]) -> Float[Array, "n m"]:
         """What the output layer sees."""
+        raise NotImplementedError
+
+    def features(self, theta: Theta, gamma: Gamma, x: Float[Array, "n d"]) -> Features:
         raise NotImplementedError
 
     def apply(self, theta: Theta, gamma: Gamma, x: Float[Array, "n d"]) -> Float[Array, " n"]:
@@ -80,47 +121,44 @@ class Architecture:
         """The parameters of -f."""
         return (*theta[:-1], jax.tree.map(jnp.negative, theta[-1]))
 
-    def _by_row(
-        self, theta: Theta, gamma: Gamma, x: Float[Array, "n d"], use: Callable[[Theta], Array]
-    ) -> Array:
-        """`use` of the gradient at each row, a few rows at a time."""
-        gradient = jax.grad(lambda at, row: self.apply(at, gamma, row[None])[0])
-        found: Array = jax.lax.map(lambda row: use(gradient(theta, row)), x, batch_size=CHUNK)
-        return found
-
     def tangent_kernel(
         self, theta: Theta, gamma: Gamma, a: Float[Array, "n d"], b: Float[Array, "m d"]
     ) -> Float[Array, "n m"]:
         """⟨∇f(a_i; θ), ∇f(b_j; θ)⟩."""
-        others = self._by_row(theta, gamma, b, lambda g: ravel_pytree(g)[0])
-        if a is b:
-            return others @ others.T
-        return self._by_row(theta, gamma, a, lambda g: others @ ravel_pytree(g)[0])
+        left = self.features(theta, gamma, a)
+        right = left if a is b else self.features(theta, gamma, b)
+        parts: Any = zip(left, right, strict=True)
+        return sum((p.kernel(q, gamma) for p, q in parts), start=jnp.zeros((len(a), len(b))))
 
     def tangent_size(
         self, theta: Theta, gamma: Gamma, x: Float[Array, "n d"], weight: Theta | None = None
     ) -> Float[Array, " n"]:
         """Σ_p weight_p (∂f(x_i; θ)/∂θ_p)²."""
-
-        def size(g: Theta) -> Array:
-            squares = jax.tree.map(jnp.square, g)
-            parts = squares if weight is None else jax.tree.map(jnp.multiply, squares, weight)
-            return sum((jnp.sum(leaf) for leaf in jax.tree.leaves(parts)), start=jnp.zeros(()))
-
-        return self._by_row(theta, gamma, x, size)
+        # No weight is not a weight of ones: XLA (jaxlib 0.10.2) has given NaN for a product with a
+        # constant matrix of ones.
+        weights = [None] * len(theta) if weight is None else weight
+        parts = zip(self.features(theta, gamma, x), weights, strict=True)
+        return sum((p.size(w, gamma) for p, w in parts), start=jnp.zeros(len(x)))
 
     def tangent_squares(
         self, theta: Theta, gamma: Gamma, x: Float[Array, "n d"], weight: Float[Array, " n"]
     ) -> Theta:
         """Σ_i weight_i (∂f(x_i; θ)/∂θ_p)² for every parameter p."""
-        gradient = jax.grad(lambda at, row: self.apply(at, gamma, row[None])[0])
+        return tuple(part.squares(weight, gamma) for part in self.features(theta, gamma, x))
 
-        def add(total: Theta, one: tuple[Array, Array]) -> tuple[Theta, None]:
-            row, w = one
-            return jax.tree.map(lambda t, g: t + w * g**2, total, gradient(theta, row)), None
 
-        found: Theta = jax.lax.scan(add, jax.tree.map(jnp.zeros_like, theta), (x, weight))[0]
-        return found
+def _activated(
+    layer: Layer, gamma: Gamma, h: Float[Array, "*n inp"], act: Callable[[Array], Array]
+) -> tuple[Float[Array, "*n out"], Float[Array, "*n out"]]:
+    """What a layer puts out, and the slope of its activation."""
+    z = affine(layer, gamma, h)
+    out, slope = jax.jvp(act, (z,), (jnp.ones_like(z),))
+    return out, slope
+
+
+def _back(layer: Layer, gamma: Gamma, delta: Float[Array, "n out"]) -> Float[Array, "n inp"]:
+    """The derivative by a layer's inputs from that by its sums."""
+    return gamma[0] / jnp.sqrt(layer.weight.shape[1]) * delta @ layer.weight
 
 
 def affine(layer: Layer, gamma: Gamma, h: Float[Array, "*n inp"]) -> Float[Array, "*n out"]:
@@ -165,59 +203,19 @@ class MLP(Architecture):
             h = act(affine(layer, gamma, h))
         return h
 
-    def features(self, theta: Theta, gamma: Gamma, x: Float[Array, "n d"]) -> list[LayerFeatures]:
-        """∇f(x; θ) layer by layer, without ever forming the n × p Jacobian."""
+    def features(self, theta: Theta, gamma: Gamma, x: Float[Array, "n d"]) -> Features:
         act = ACTIVATIONS[self.activation]
         inputs, slopes = [x], []
         for layer in theta[:-1]:
-            z = affine(layer, gamma, inputs[-1])
-            h, slope = jax.jvp(act, (z,), (jnp.ones_like(z),))
+            h, slope = _activated(layer, gamma, inputs[-1], act)
             inputs.append(h)
             slopes.append(slope)
         delta = jnp.ones((x.shape[0], 1), x.dtype)
-        found = [LayerFeatures(delta, inputs[-1])]
+        found: Features = [Dense(delta, inputs[-1])]
         for layer, slope, h in zip(theta[:0:-1], slopes[::-1], inputs[-2::-1], strict=True):
-            delta = (gamma[0] / jnp.sqrt(layer.weight.shape[1]) * delta @ layer.weight) * slope
-            found.append(LayerFeatures(delta, h))
-        return found
-
-    def tangent_kernel(
-        self, theta: Theta, gamma: Gamma, a: Float[Array, "n d"], b: Float[Array, "m d"]
-    ) -> Float[Array, "n m"]:
-        """Σ_layers (δ δ'ᵀ) ∘ (σ_w²/fan_in · h h'ᵀ + σ_b²)."""
-        left = self.features(theta, gamma, a)
-        right = left if a is b else self.features(theta, gamma, b)
-        return sum(
-            (p.delta @ q.delta.T)
-            * (gamma[0] ** 2 / p.inputs.shape[1] * p.inputs @ q.inputs.T + gamma[1] ** 2)
-            for p, q in zip(left, right, strict=True)
-        )  # type: ignore[return-value]
-
-    def tangent_size(
-        self, theta: Theta, gamma: Gamma, x: Float[Array, "n d"], weight: Theta | None = None
-    ) -> Float[Array, " n"]:
-        total = jnp.zeros(len(x))
-        # Features run from the output back to the input.
-        for i, (delta, h) in enumerate(self.features(theta, gamma, x)):
-            factor = gamma[0] ** 2 / h.shape[1]
-            if weight is None:
-                total += jnp.sum(delta**2, 1) * (factor * jnp.sum(h**2, 1) + gamma[1] ** 2)
-            else:
-                layer = weight[-1 - i]
-                inner = factor * h**2 @ layer.weight.T + gamma[1] ** 2 * layer.bias
-                total += jnp.sum(delta**2 * inner, 1)
-        return total
-
-    def tangent_squares(
-        self, theta: Theta, gamma: Gamma, x: Float[Array, "n d"], weight: Float[Array, " n"]
-    ) -> Theta:
-        found = []
-        for delta, h in self.features(theta, gamma, x):
-            d = weight[:, None] * delta**2
-            found.append(
-                Layer(gamma[0] ** 2 / h.shape[1] * d.T @ h**2, gamma[1] ** 2 * jnp.sum(d, 0))
-            )
-        return tuple(reversed(found))
+            delta = _back(layer, gamma, delta) * slope
+            found.append(Dense(delta, h))
+        return found[::-1]
 
 
 @dataclass(frozen=True)
@@ -230,7 +228,7 @@ class CNN(Architecture):
     shape: tuple[int, int, int]
     """Height, width, channels."""
     channels: int = 64
-    width: int = 64
+    width: int = 256
     """Of the dense layer."""
     activation: str = "relu"
 
@@ -251,14 +249,32 @@ class CNN(Architecture):
         pooled = (height // a) * (width // b) * self.channels
         return _random(key, [(self.channels, 9 * depth), (self.width, pooled), (1, self.width)])
 
-    def hidden(self, theta: Theta, gamma: Gamma, x: Float[Array, "n d"]) -> Float[Array, "n m"]:
-        act = ACTIVATIONS[self.activation]
+    def _patches(self, x: Float[Array, "n d"]) -> Float[Array, "n height width inp"]:
+        """Every pixel with its neighbours: XLA's own convolution is slow in double precision."""
         height, width, _ = self.shape
         images = jnp.pad(x.reshape(-1, *self.shape), ((0, 0), (1, 1), (1, 1), (0, 0)))
-        # Patches as rows of a matrix: XLA's own convolution is slow in double precision.
         shifts = [images[:, i : i + height, j : j + width] for i in range(3) for j in range(3)]
-        h = act(affine(theta[0], gamma, jnp.concatenate(shifts, axis=-1)))
-        a, b = self._window
+        return jnp.concatenate(shifts, axis=-1)
+
+    def _pool(self, h: Float[Array, "n height width out"]) -> Float[Array, "n m"]:
+        (n, height, width, out), (a, b) = h.shape, self._window
         h = h[:, : height // a * a, : width // b * b]
-        h = h.reshape(len(x), height // a, a, width // b, b, self.channels).mean((2, 4))
-        return act(affine(theta[1], gamma, h.reshape(len(x), -1)))
+        return h.reshape(n, height // a, a, width // b, b, out).mean((2, 4)).reshape(n, -1)
+
+    def hidden(self, theta: Theta, gamma: Gamma, x: Float[Array, "n d"]) -> Float[Array, "n m"]:
+        act = ACTIVATIONS[self.activation]
+        h = self._pool(act(affine(theta[0], gamma, self._patches(x))))
+        return act(affine(theta[1], gamma, h))
+
+    def features(self, theta: Theta, gamma: Gamma, x: Float[Array, "n d"]) -> Features:
+        act = ACTIVATIONS[self.activation]
+        patches = self._patches(x)
+        drawn, drawn_slope = _activated(theta[0], gamma, patches, act)
+        pooled, unpool = jax.vjp(self._pool, drawn)
+        h, slope = _activated(theta[1], gamma, pooled, act)
+        last = jnp.ones((x.shape[0], 1), x.dtype)
+        delta = _back(theta[2], gamma, last) * slope
+        (before,) = unpool(_back(theta[1], gamma, delta))
+        places = before * drawn_slope
+        first = Patches(jnp.einsum("nhwo,nhwi->noi", places, patches), jnp.sum(places, axis=(1, 2)))
+        return [first, Dense(delta, pooled), Dense(last, h)]

@@ -17,7 +17,7 @@ class Auto:
     """Neural Greedy with settings that follow from the number of columns."""
 
     def _choice(self, data: Data) -> NeuralGreedy:
-        return NeuralGreedy(trust_region=0.4 if data.x.shape[1] > 6 else None)
+        return NeuralGreedy(trust_region="auto")
 
     def score(self, key: Array, data: Data, number: int) -> Score:
         return self._choice(data).score(key, data, number)

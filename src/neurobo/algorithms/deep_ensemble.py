@@ -18,9 +18,9 @@ from jaxtyping import Float
 
 from neurobo.acquire import LogExpectedImprovement, expected, expected_best
 from neurobo.algorithms.base import options, register
-from neurobo.algorithms.settings import network_for
+from neurobo.algorithms.settings import Gammas, check_gamma, hyper_for, network_for
 from neurobo.data import Data
-from neurobo.errors import InvalidInput, check_count, check_number
+from neurobo.errors import InvalidInput, check_count
 from neurobo.maximise import Score
 from neurobo.networks import MLP, Architecture, Gamma, Theta
 from neurobo.posterior import Recipe, draw, draws
@@ -34,11 +34,15 @@ class Ensemble:
 
     network: Architecture = field(metadata={"static": True})
     gamma: Gamma
+    scale: Float[Array, ""]
     members: Theta
     """Parameters with a leading axis that counts members."""
 
     def _values(self, x: Float[Array, "n d"]) -> Float[Array, "k n"]:
-        return jax.vmap(lambda theta: self.network.apply(theta, self.gamma, x))(self.members)
+        found: Array = jax.vmap(lambda theta: self.network.apply(theta, self.gamma, x))(
+            self.members
+        )
+        return self.scale * found
 
     def mean(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
         return jnp.mean(self._values(x), axis=0)
@@ -58,7 +62,8 @@ class DeepEnsemble:
     """Expected improvement over the members, or one fresh member's minimum: STO-BNTS without its
     random tangent, as its authors compare with."""
     members: int = 10
-    gamma: float = 1.0
+    gamma: Gammas = 1.0
+    """A number is both σ_w and σ_b; "evidence" finds them and the scale."""
     width: int = 1000
     depth: int = 1
     activation: str = "tanh"
@@ -66,7 +71,7 @@ class DeepEnsemble:
     def __post_init__(self) -> None:
         MLP(self.width, self.depth, self.activation)
         check_count("members", self.members, least=2)
-        check_number("gamma", self.gamma, above=0)
+        check_gamma(self.gamma)
         if self.acquisition not in ("ei", "draw"):
             raise InvalidInput(
                 f"acquisition must be one of ['ei', 'draw'], got {self.acquisition!r}"
@@ -74,13 +79,15 @@ class DeepEnsemble:
 
     def _recipe(self, data: Data) -> Recipe:
         network = network_for(data, width=self.width, depth=self.depth, activation=self.activation)
-        return Recipe(network, gamma=(self.gamma, self.gamma), perturbed=False)
+        hyper = hyper_for(data, network, self.gamma)
+        return Recipe(network, hyper.gamma, scale=hyper.scale, perturbed=False)
 
     def posterior(self, key: Array, data: Data) -> Ensemble:
         keys = jax.random.split(key, self.members)
         recipe = self._recipe(data)
         members = stacked([fit.theta for _, fit in draws(list(keys), data, recipe)])
-        return Ensemble(recipe.network, jnp.asarray(recipe.gamma), members)
+        scale = jnp.asarray(np.asarray(recipe.scale, dtype=float))
+        return Ensemble(recipe.network, jnp.asarray(recipe.gamma), scale, members)
 
     def sample(self, key: Array, data: Data, number: int) -> Score:
         return draw(jax.random.fold_in(key, number), data, self._recipe(data))[0]

@@ -16,7 +16,15 @@ from jax import Array
 
 from neurobo import evidence
 from neurobo.algorithms.base import options, register
-from neurobo.algorithms.settings import Gammas, check_gamma, hyper_for, network_for
+from neurobo.algorithms.settings import (
+    Gammas,
+    Region,
+    check_gamma,
+    check_region,
+    hyper_for,
+    network_for,
+    radius_for,
+)
 from neurobo.data import Data
 from neurobo.errors import InvalidInput, check_number
 from neurobo.evidence import Hyper
@@ -52,8 +60,9 @@ class NeuralGreedy:
     solver: Literal["gauss-newton", "adam"] = "gauss-newton"
     restless: bool = True
     """Explore more, by a larger ν, when the run has settled. False: the paper's algorithm."""
-    trust_region: float | None = None
-    """Every other suggestion stays within this half-width (whole box: 2) of the best point."""
+    trust_region: Region = None
+    """Every other suggestion stays within this half-width (whole box: 2) of the best point.
+    "auto": 0.4 above 6 columns. None: never, as in the paper."""
 
     def __post_init__(self) -> None:
         MLP(self.width, self.depth, self.activation)
@@ -68,8 +77,7 @@ class NeuralGreedy:
             )
         if self.solver not in SOLVERS:
             raise InvalidInput(f"solver must be one of {sorted(SOLVERS)}, got {self.solver!r}")
-        if self.trust_region is not None and not 0 < self.trust_region <= 2:
-            raise InvalidInput(f"trust_region must be None or in (0, 2], got {self.trust_region!r}")
+        check_region(self.trust_region)
 
     def score(self, key: Array, data: Data, number: int) -> Score:
         return self.scores(key, data, [number])[0]
@@ -99,7 +107,7 @@ class NeuralGreedy:
         return greedy_nu(evidence.information(data, wide, hyper), float(np.sqrt(noise)))
 
     def radius(self, data: Data, number: int) -> float | None:
-        return self.trust_region if number % 2 else None
+        return radius_for(self.trust_region, data, number)
 
 
 def _restlessness(data: Data) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 
 from neurobo import evidence
 from neurobo.data import Data
-from neurobo.errors import check_number
+from neurobo.errors import InvalidInput, check_number
 from neurobo.evidence import Hyper
 from neurobo.networks import CNN, MLP, Architecture
 from neurobo.ntk import Wide
@@ -24,6 +24,25 @@ Gammas = float | Literal["evidence", "grid"]
 def check_gamma(gamma: Gammas) -> None:
     if gamma not in ("evidence", "grid"):
         check_number("gamma", gamma, above=0)
+
+
+Region = float | Literal["auto"] | None
+REGION = 0.4
+"""Half-width of a trust region; the whole box has 2."""
+HIGH = 6
+"""Columns above which a drawn function is lowest in a far corner more often than not."""
+
+
+def check_region(region: Region) -> None:
+    if region not in (None, "auto") and not (isinstance(region, float | int) and 0 < region <= 2):
+        raise InvalidInput(f'trust_region must be None, "auto" or in (0, 2], got {region!r}')
+
+
+def radius_for(region: Region, data: Data, number: int) -> float | None:
+    """Every other suggestion stays near the best point; "auto": only above 6 columns."""
+    if region == "auto":
+        region = REGION if data.x.shape[1] > HIGH else None
+    return region if number % 2 else None
 
 
 def network_for(data: Data, *, width: int, depth: int, activation: str) -> Architecture:
@@ -48,7 +67,7 @@ def hyper_for(data: Data, network: Architecture, gamma: Gammas, *, ard: bool = F
     return Hyper((best, best), 1.0, 0.0, ones)
 
 
-IMAGE_GAMMAS = ((1.5, 0.1), (1.5, 1.0), (3.0, 1.0))
+IMAGE_GAMMAS = ((1.5, 0.1), (1.5, 1.0), (3.0, 0.1))
 """σ_w and σ_b that the evidence chooses from for images."""
 
 

@@ -16,7 +16,15 @@ import numpy as np
 from jax import Array
 
 from neurobo.algorithms.base import options, register
-from neurobo.algorithms.settings import Gammas, check_gamma, hyper_for, network_for
+from neurobo.algorithms.settings import (
+    Gammas,
+    Region,
+    check_gamma,
+    check_region,
+    hyper_for,
+    network_for,
+    radius_for,
+)
 from neurobo.data import Data
 from neurobo.errors import InvalidInput, check_number
 from neurobo.maximise import Score
@@ -46,8 +54,9 @@ class STOBNTS:
     depth: int = 2
     activation: str = "relu"
     solver: Literal["gauss-newton", "adam"] = "gauss-newton"
-    trust_region: float | None = None
-    """Every other suggestion stays within this half-width (whole box: 2) of the best point."""
+    trust_region: Region = "auto"
+    """Every other suggestion stays within this half-width (whole box: 2) of the best point.
+    "auto": 0.4 above 6 columns. None: never, as in the paper."""
 
     def __post_init__(self) -> None:
         MLP(self.width, self.depth, self.activation)
@@ -58,8 +67,7 @@ class STOBNTS:
             check_number("noise", self.noise, least=0)
         if self.solver not in SOLVERS:
             raise InvalidInput(f"solver must be one of {sorted(SOLVERS)}, got {self.solver!r}")
-        if self.trust_region is not None and not 0 < self.trust_region <= 2:
-            raise InvalidInput(f"trust_region must be None or in (0, 2], got {self.trust_region!r}")
+        check_region(self.trust_region)
 
     def score(self, key: Array, data: Data, number: int) -> Score:
         return self.scores(key, data, [number])[0]
@@ -90,7 +98,7 @@ class STOBNTS:
         return self.beta
 
     def radius(self, data: Data, number: int) -> float | None:
-        return self.trust_region if number % 2 else None
+        return radius_for(self.trust_region, data, number)
 
 
 register("sto-bnts", STOBNTS, "Neural Thompson sampling in batches: train a fresh posterior draw.")

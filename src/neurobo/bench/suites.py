@@ -12,7 +12,8 @@ from neurobo.errors import InvalidInput, check_number
 from neurobo.start import default_size, paper_size
 
 OURS = "ours"
-"""Stands for every registered algorithm of ours."""
+"""Stands for every registered algorithm but the papers' baselines."""
+BASELINES = frozenset({"deep-ensemble", "neural-ucb", "neural-ts", "neural-linear-ts"})
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,14 @@ SUITES = {
                 "boosting-cancer-9",
                 "digits-pool",
             ),
-            (OURS, "botorch-ts", "botorch-ucb", "random"),
+            (OURS, *sorted(BASELINES), "botorch-ts", "botorch-ucb", "random"),
+        ),
+        Suite(
+            "mixed",
+            "categories and numbers: tuning a random forest and gradient boosting",
+            ("forest-digits-6", "boosting-cancer-9"),
+            ("sto-bnts", "neural-greedy", "optuna-tpe", "optuna-gp", "random"),
+            budgets={"forest-digits-6": 40, "boosting-cancer-9": 40},
         ),
         Suite(
             "neural-bo",
@@ -242,7 +250,7 @@ def expand(names: Sequence[str]) -> list[str]:
     spelled = []
     for name in names:
         if name == OURS:
-            spelled += [m for m in methods() if method(m).ours]
+            spelled += [m for m in methods() if method(m).ours and m not in BASELINES]
         else:
             spelled.append(name)
     return list(dict.fromkeys(spelled))
