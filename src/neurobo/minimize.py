@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import signal
+import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -179,7 +181,8 @@ class _Run:
         self.left_to_ask -= 1
         self.ready.append((trial, {}))
         began = time.perf_counter()
-        params = {name: ask(trial, name, d) for name, d in space.distributions.items()}
+        with _patiently():
+            params = {name: ask(trial, name, d) for name, d in space.distributions.items()}
         self.suggesting.append(time.perf_counter() - began)
         self.ready[-1] = (trial, params)
         return False
@@ -234,6 +237,32 @@ def _tell(study: Study, trial: Trial, outcome: Outcome) -> FrozenTrial:
 def _fail(study: Study, trial: Trial, reason: str) -> FrozenTrial:
     trial.set_user_attr(FAILURE, reason)
     return study.tell(trial, state=TrialState.FAIL)
+
+
+@contextmanager
+def _patiently() -> Iterator[None]:
+    """Ctrl-C waits until the block has ended; a second one does not.
+
+    An interrupt inside JAX's compiler makes Python crash when it exits (seen with JAX 0.10.2).
+    """
+    previous = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(previous):
+        yield
+        return
+    caught: list[Any] = []
+
+    def later(*about: Any) -> None:
+        caught.append(about)
+        if len(caught) > 1:
+            previous(*about)
+
+    signal.signal(signal.SIGINT, later)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, previous)
+    if caught:
+        previous(*caught[0])
 
 
 @contextmanager
