@@ -36,7 +36,7 @@ def test_a_run_of_130_trials_compiles_each_function_once_per_bucket(surrogate: A
     finally:
         jax.monitoring.clear_event_listeners()
 
-    per_bucket = {"_step"} | ({"_tangent_values"} if surrogate == "posterior" else set())
+    per_bucket = {"_step"} | ({"_values"} if surrogate == "posterior" else set())
     names = per_bucket | ONCE
     ours = {k: v for k, v in traced.items() if k.split()[0] in names}
     assert {k.split()[0] for k in ours} == names  # they are the real ones

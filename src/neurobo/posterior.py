@@ -123,7 +123,8 @@ def draws(
     noise, mask = jnp.asarray(np.asarray(recipe.noise, dtype=float)), jnp.asarray(data.mask)
     network, linear_only = recipe.network, recipe.surrogate == "linear"
     if linear_only:
-        name = jax.random.fold_in(keys[0], 0) if tangent_key is None else tangent_key
+        # Not fold_in(key, 0): that is the first of the keys that the loop below splits off.
+        name = jax.random.split(keys[0], 4)[3] if tangent_key is None else tangent_key
         rows: Rows = TangentRows(network, g, x, random_network(network, name, dim))
     else:
         rows = ValueRows(network, g, x)
