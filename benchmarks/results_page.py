@@ -32,6 +32,7 @@ RUNS = {
     "gamma": ["--algorithms", " ".join(f"neural-greedy:gamma={g}" for g in ("evidence", *GAMMAS))],
     "bbob": [],
     "peers": [],
+    "mixed": [],
 }  # fmt: skip
 
 # Means of 10 runs of GP-EI and of Neural Greedy, without and with noise: the Neural Greedy thesis
@@ -103,6 +104,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "gamma": gamma,
     "bbob": lambda: chosen("bbob", "In short", "What was run", "COCO bbob"),
     "peers": lambda: chosen("peers", "In short", "What was run", "Results", "Mean ranks"),
+    "mixed": lambda: chosen("mixed", "In short", "What was run", "Results"),
 }
 
 

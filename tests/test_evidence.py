@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from neurobo import evidence
+from neurobo import evidence, gp
 from neurobo.data import Data, standardise
 from neurobo.evidence import Hyper, Likelihood
 from neurobo.networks import MLP
@@ -139,3 +139,16 @@ def test_leaving_out_prefers_a_gamma_near_the_true_one(
 ) -> None:
     found = [evidence.by_leaving_out(_network_data(s, (gamma, gamma)), WIDE) for s in range(5)]
     assert low <= np.median(found) <= high
+
+
+def test_noise_that_is_known_is_kept(x64: None) -> None:
+    """Seven exact values of a wiggly curve could be noise around a line, if one did not know."""
+    x = np.array([0.05, 0.12, 0.2, 0.28, 0.6, 0.66, 0.95])
+    y = np.sin(12 * x) * np.exp(-2 * x) + 0.8 * (x - 0.7) ** 2
+    data = Data.pad(2 * x[:, None] - 1, (y - y.mean()) / y.std())
+    for noise in (0.0, 0.1):
+        found = evidence.scheduled(data, Wide(1, "erf"), noise=noise)
+        assert found.noise == noise
+    exact = gp.condition(data, Wide(1, "erf"), evidence.scheduled(data, Wide(1, "erf"), noise=0.0))
+    fitted = exact.mean(jnp.asarray(data.x))[:7]
+    np.testing.assert_allclose(fitted, data.y[:7], atol=1e-3)

@@ -137,13 +137,20 @@ def fit(data: Data, wide: Wide, *, ard: bool = False) -> Hyper:
 
 
 def search(
-    data: Data, wide: Wide, *, ard: bool = False, start: Float[np.ndarray, " k"] | None = None
+    data: Data,
+    wide: Wide,
+    *,
+    ard: bool = False,
+    noise: float | None = None,
+    start: Float[np.ndarray, " k"] | None = None,
 ) -> Float[np.ndarray, " k"]:
-    """Their logarithms, from a given start or the likeliest of a few."""
+    """Their logarithms, from a given start or the likeliest of a few. `noise` is σ² if known."""
     extra = data.x.shape[1] if ard else 0
     mean = np.concatenate([_MEAN, np.zeros(extra)])
     sd = np.concatenate([_SD, np.full(extra, _COLUMN_SD)])
     bounds = [*zip(_LOW, _HIGH, strict=True), *[_COLUMN] * extra]
+    if noise is not None:
+        bounds[3] = (known := float(np.clip(np.log(max(noise, 1e-300)), _LOW[3], _HIGH[3]))), known
     likelihood = Likelihood(data, wide)
 
     def prior(p: np.ndarray) -> float:
@@ -157,6 +164,7 @@ def search(
 
     if start is None:
         starts = np.pad(_STARTS, ((0, 0), (0, extra)))
+        starts[:, 3] = np.clip(starts[:, 3], *bounds[3])
         start = min(starts, key=lambda p: likelihood(p) + prior(p))
     # A hundredth of a nat is nothing to the data.
     found: Any = scipy_minimize(
@@ -252,7 +260,7 @@ def update_sizes(n: int) -> list[int]:
     return sizes
 
 
-def scheduled(data: Data, wide: Wide, *, ard: bool = False) -> Hyper:
+def scheduled(data: Data, wide: Wide, *, ard: bool = False, noise: float | None = None) -> Hyper:
     """Hyper-parameters from the first observations only, so that most suggestions find them in
     the cache. What they are depends on the history alone, not on what was computed before."""
     if not data.n:
@@ -267,15 +275,23 @@ def scheduled(data: Data, wide: Wide, *, ard: bool = False) -> Hyper:
             x, y = data.x[some], data.y[some]
             mean, sd = float(np.mean(y)), float(np.std(y)) or 1.0
             unit = np.round((y - mean) / sd, 8)
-            p = _searched(x.tobytes(), unit.tobytes(), len(some), wide, ard, p)
+            here = None if noise is None else noise / sd**2
+            p = _searched(x.tobytes(), unit.tobytes(), len(some), wide, ard, here, p)
     found = _hyper(np.array(p), Data.pad(x, unit), wide)
-    return Hyper(found.gamma, found.scale * sd, found.noise * sd**2, found.scales)
+    variance = found.noise * sd**2 if noise is None else noise
+    return Hyper(found.gamma, found.scale * sd, variance, found.scales)
 
 
 @lru_cache(maxsize=256)
 def _searched(
-    x: bytes, y: bytes, n: int, wide: Wide, ard: bool, start: tuple[float, ...] | None
+    x: bytes,
+    y: bytes,
+    n: int,
+    wide: Wide,
+    ard: bool,
+    noise: float | None,
+    start: tuple[float, ...] | None,
 ) -> tuple[float, ...]:
     data = Data.pad(np.frombuffer(x).reshape(n, -1), np.frombuffer(y))
     given = None if start is None else np.array(start)
-    return tuple(search(data, wide, ard=ard, start=given).tolist())
+    return tuple(search(data, wide, ard=ard, noise=noise, start=given).tolist())

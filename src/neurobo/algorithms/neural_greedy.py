@@ -85,13 +85,12 @@ class NeuralGreedy:
     def scores(self, key: Array, data: Data, numbers: Sequence[int]) -> list[Score]:
         """A batch: one draw for each number."""
         network = network_for(data, width=self.width, depth=self.depth, activation=self.activation)
-        hyper = hyper_for(data, network, self.gamma, ard=self.ard)
-        noise = hyper.noise if self.noise is None else self.noise
-        scale = hyper.scale * self._factor(data, hyper, noise)
+        hyper = hyper_for(data, network, self.gamma, ard=self.ard, noise=self.noise)
+        scale = hyper.scale * self._factor(data, hyper)
         recipe = Recipe(
             network=network,
             gamma=hyper.gamma,
-            noise=noise / scale**2,
+            noise=hyper.noise / scale**2,
             scale=scale * (_restlessness(data) if self.restless else 1.0),
             scales=hyper.scales,
             surrogate=self.surrogate,
@@ -100,11 +99,11 @@ class NeuralGreedy:
         keys = [jax.random.fold_in(key, number) for number in numbers]
         return [drawn for drawn, _ in draws(keys, data, recipe)]
 
-    def _factor(self, data: Data, hyper: Hyper, noise: float) -> float:
+    def _factor(self, data: Data, hyper: Hyper) -> float:
         if self.scale != "theory":
             return self.scale
         wide = Wide(self.depth, self.activation)
-        return greedy_nu(evidence.information(data, wide, hyper), float(np.sqrt(noise)))
+        return greedy_nu(evidence.information(data, wide, hyper), float(np.sqrt(hyper.noise)))
 
     def radius(self, data: Data, number: int) -> float | None:
         return radius_for(self.trust_region, data, number)

@@ -36,6 +36,8 @@ class NTKGP:
     activation: str = "erf"
     ard: bool = True
     """Whether each input column has a scale of its own."""
+    noise: float | None = None
+    """Variance of the noise, in units of the standardised objective. None: by evidence."""
     beta: float | Literal["theory"] = 4.0
     """Of the confidence bound: √β standard deviations below the mean. "theory" is β_t of STO-BNTS'
     Theorem 1 for a grid of 100 values in each column."""
@@ -44,6 +46,8 @@ class NTKGP:
         Wide(self.depth, self.activation, self.kernel)
         if self.beta != "theory":
             check_number("beta", self.beta, least=0)
+        if self.noise is not None:
+            check_number("noise", self.noise, least=0)
         if self.acquisition not in ACQUISITIONS:
             raise InvalidInput(
                 f"acquisition must be one of {list(ACQUISITIONS)}, got {self.acquisition!r}"
@@ -72,7 +76,7 @@ class NTKGP:
         return Wide(self.depth, self.activation, self.kernel)
 
     def _hyper(self, data: Data) -> evidence.Hyper:
-        return evidence.scheduled(data, self._wide, ard=self.ard)
+        return evidence.scheduled(data, self._wide, ard=self.ard, noise=self.noise)
 
     def _believing(self, key: Array, data: Data) -> gp.GP:
         """The posterior if pending points turn out as expected: it knows where not to go again."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import Literal
 
@@ -52,19 +53,27 @@ def network_for(data: Data, *, width: int, depth: int, activation: str) -> Archi
     return CNN(data.image, activation=activation)
 
 
-def hyper_for(data: Data, network: Architecture, gamma: Gammas, *, ard: bool = False) -> Hyper:
+def hyper_for(
+    data: Data,
+    network: Architecture,
+    gamma: Gammas,
+    *,
+    ard: bool = False,
+    noise: float | None = None,
+) -> Hyper:
     """γ, ν and the noise: given, or found by evidence."""
     ones = (1.0,) * data.x.shape[1]
     if isinstance(gamma, float | int):
-        return Hyper((gamma, gamma), 1.0, 0.0, ones)
+        return Hyper((gamma, gamma), 1.0, noise or 0.0, ones)
     if isinstance(network, CNN):
-        return _of_images(data, network)
+        found = _of_images(data, network)
+        return found if noise is None else replace(found, noise=noise)
     assert isinstance(network, MLP)
     wide = Wide(network.depth, network.activation)
     if gamma == "evidence":
-        return evidence.scheduled(data, wide, ard=ard)
+        return evidence.scheduled(data, wide, ard=ard, noise=noise)
     best = evidence.by_leaving_out(data, wide)
-    return Hyper((best, best), 1.0, 0.0, ones)
+    return Hyper((best, best), 1.0, noise or 0.0, ones)
 
 
 IMAGE_GAMMAS = ((1.5, 0.1), (1.5, 1.0), (3.0, 0.1))

@@ -75,12 +75,11 @@ class STOBNTS:
     def scores(self, key: Array, data: Data, numbers: Sequence[int]) -> list[Score]:
         """A batch: one draw for each number."""
         network = network_for(data, width=self.width, depth=self.depth, activation=self.activation)
-        hyper = hyper_for(data, network, self.gamma, ard=self.ard)
-        noise = hyper.noise if self.noise is None else self.noise
+        hyper = hyper_for(data, network, self.gamma, ard=self.ard, noise=self.noise)
         recipe = Recipe(
             network=network,
             gamma=hyper.gamma,
-            noise=noise / hyper.scale**2,
+            noise=hyper.noise / hyper.scale**2,
             scale=hyper.scale * self._beta(data),  # β_t² of the variance, also of the noise's
             scales=hyper.scales,
             surrogate="linear" if self.linear else "posterior",
