@@ -128,13 +128,15 @@ class _Run:
             exhausted = False
             while True:
                 going_on = time.monotonic() < end and not self.study._stop_flag and not exhausted
-                if going_on and self._wants_more():
+                may_begin = self.ready and self.workers.free and (going_on or exhausted)
+                if may_begin and self.batch == 1:
+                    self._begin()
+                elif going_on and self._wants_more():
                     exhausted = self._ask()
-                elif self.ready and self.workers.free and going_on | exhausted:
+                elif may_begin:  # a batch begins when it is complete
                     self._begin()
                 elif self.running:
-                    for trial, outcome in self._collect():
-                        told = _tell(self.study, trial, outcome)
+                    for told in self._collect():
                         self.finished += 1
                         display.update(self.study, self.finished, self.suggesting)
                         for callback in callbacks:
@@ -195,12 +197,15 @@ class _Run:
             trial.set_user_attr(ID, point)
         self.workers.start(point, trial.number)
 
-    def _collect(self) -> Iterator[tuple[Trial, Outcome]]:
+    def _collect(self) -> list[FrozenTrial]:
+        """Wait for results and tell all of them, before anybody else may raise an error."""
+        told = []
         for number, outcome in self.workers.finished().items():
             trial, began = self.running[number]
             self.evaluating.append(time.perf_counter() - began)
-            yield trial, outcome
+            told.append(_tell(self.study, trial, outcome))
             del self.running[number]
+        return told
 
     def _abandon(self, reason: str) -> None:
         """Leave no trial running; one that was told already stays as it is."""
