@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 import neurobo
 from neurobo.algorithms import Algorithm
 from neurobo.algorithms.base import build
@@ -18,3 +20,8 @@ def small(name: str) -> Algorithm:
 
 
 ALGORITHMS = {name: small(name) for name in neurobo.algorithms()}
+EVERY_DAY = ("neural-greedy", "ntk-gp", "sto-bnts-linear")
+SOME_FAST = [
+    name if name in EVERY_DAY else pytest.param(name, marks=pytest.mark.slow) for name in ALGORITHMS
+]
+"""All algorithms, but few of them every day."""

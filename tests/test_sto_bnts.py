@@ -37,6 +37,7 @@ def _dense(theta: Any, x: np.ndarray) -> np.ndarray:
     )
 
 
+@pytest.mark.slow
 def test_linear_draws_have_the_exact_posterior_of_the_finite_network(x64: None) -> None:
     """Against Bayesian linear regression with a p × p matrix: the mean to 1e-6, the covariance
     within four standard errors of 400 draws."""
@@ -115,6 +116,7 @@ def test_draws_are_fresh_in_each_suggestion_and_iteration(x64: None) -> None:
     assert not np.array_equal(own[0], own[1])
 
 
+@pytest.mark.slow
 def test_beta_widens_the_draws_and_leaves_their_mean(x64: None) -> None:
     data = Data.pad(X, Y)
     spreads, means = [], []

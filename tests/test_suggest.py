@@ -11,7 +11,7 @@ import jax
 import numpy as np
 import optuna
 import pytest
-from small import ALGORITHMS
+from small import ALGORITHMS, EVERY_DAY, SOME_FAST
 
 import neurobo
 from neurobo.algorithms import Algorithm
@@ -37,11 +37,6 @@ SPACES: dict[str, Any] = {
     "pool": POOL,
 }
 FAST = neurobo.NeuralGreedy(width=64, gamma=2.0)
-EVERY_DAY = ("neural-greedy", "ntk-gp", "sto-bnts-linear")
-SOME_FAST = [
-    name if name in EVERY_DAY else pytest.param(name, marks=pytest.mark.slow) for name in ALGORITHMS
-]
-"""All algorithms, but few of them every day."""
 
 
 def _objective(params: dict[str, Any] | int) -> float:
@@ -61,10 +56,20 @@ def _history(space: Any, n: int, seed: int = 0) -> list[tuple[Any, float | None]
     return [(p, _objective(p)) for p in points]
 
 
-@pytest.mark.parametrize("space", SPACES.values(), ids=SPACES.keys())
-@pytest.mark.parametrize("algorithm", ALGORITHMS.values(), ids=ALGORITHMS.keys())
-def test_every_algorithm_in_every_space(algorithm: Algorithm, space: Any) -> None:
+CONTRACT = [
+    pytest.param(
+        name, space, id=f"{name}-{space}",
+        marks=[pytest.mark.slow] * (name not in EVERY_DAY and space in ("floats", "categories")),
+    )
+    for name in ALGORITHMS
+    for space in SPACES
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "kind"), CONTRACT)
+def test_every_algorithm_in_every_space(name: str, kind: str) -> None:
     """The contract of an algorithm: valid, new, different points, the same for the same seed."""
+    algorithm, space = ALGORITHMS[name], SPACES[kind]
     history = _history(space, 9)
     history[2] = (history[2][0], None)
     history[3] = (history[3][0], math.nan)

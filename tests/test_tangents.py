@@ -47,7 +47,10 @@ def _fitted(network: Architecture, *, diagonal: bool) -> tuple[Exact | Diagonal,
 
 
 @pytest.mark.parametrize("network", NETWORKS)
-@pytest.mark.parametrize("diagonal", [False, True], ids=["exact", "diagonal"])
+@pytest.mark.parametrize(
+    "diagonal",
+    [pytest.param(False, id="exact"), pytest.param(True, id="diagonal", marks=pytest.mark.slow)],
+)
 def test_the_sd_is_that_of_the_dense_formula(
     x64: None, network: Architecture, diagonal: bool
 ) -> None:
