@@ -27,7 +27,7 @@ class Members:
 
     def __init__(self, **options: Any) -> None:
         self.score = neurobo.DeepEnsemble(acquisition="draw", **options).score
-        self.radius = neurobo.DeepEnsemble().radius
+        self.region = neurobo.DeepEnsemble().region
 
 
 def panels(path: Path, where: np.ndarray, algorithms: dict[str, Any], draws: int) -> None:

@@ -15,7 +15,7 @@ from test_space import spaces
 import neurobo
 from neurobo.data import Data
 from neurobo.errors import NeuroboWarning, SpaceExhausted
-from neurobo.maximise import any_free, evaluate, minimise
+from neurobo.maximise import Region, any_free, evaluate, minimise
 from neurobo.networks import MLP
 from neurobo.posterior import Recipe, draw
 from neurobo.space import SAME_POINT, Space
@@ -106,8 +106,9 @@ def test_a_trust_region_holds(x64: None) -> None:
     space = Space.of({"x": (0.0, 1.0), "n": neurobo.Int(0, 100), "c": neurobo.Categorical("abc")})
     data = _data(space, [{"x": 0.5, "n": 50, "c": "a"}, {"x": 0.1, "n": 0, "c": "b"}])
     far = space.encode([{"x": 1.0, "n": 100, "c": "c"}])[0]
+    region = Region(int(data.order[0]), 0.2)
     found = space.decode(
-        minimise(Bowl(jnp.asarray(far)), space, data, np.random.default_rng(0), radius=0.2)
+        minimise(Bowl(jnp.asarray(far)), space, data, np.random.default_rng(0), region=region)
     )
     assert found["x"] == pytest.approx(0.6)
     assert found["n"] == 60

@@ -267,7 +267,7 @@ def test_bad_input_is_refused_before_any_compilation(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"wdth": 3}, "options of NeuralGreedy must be among ['surrogate', 'gamma'"),
+        ({"wdth": 3}, "options of NeuralGreedy must be among ['gamma', 'noise'"),
         ({"width": 0}, "width must be a whole number of at least 1, got 0"),
         ({"gamma": -1.0}, "gamma must be a finite number above 0, got -1.0"),
         ({"gamma": math.nan}, "got nan"),

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from neurobo.algorithms import STOBNTS as STOBNTS
     from neurobo.algorithms import DeepEnsemble as DeepEnsemble
     from neurobo.algorithms import NeuralBandit as NeuralBandit
+    from neurobo.algorithms import NeuralBO as NeuralBO
     from neurobo.algorithms import NeuralGreedy as NeuralGreedy
     from neurobo.algorithms import NeuralLinear as NeuralLinear
     from neurobo.algorithms import algorithms as algorithms
@@ -37,6 +38,7 @@ _HOME = {
     "Int": ("neurobo.space", "int_range"),
     "NTKGP": ("neurobo.algorithms", "NTKGP"),
     "STOBNTS": ("neurobo.algorithms", "STOBNTS"),
+    "NeuralBO": ("neurobo.algorithms", "NeuralBO"),
     "NeuralLinear": ("neurobo.algorithms", "NeuralLinear"),
     "NeuralBandit": ("neurobo.algorithms", "NeuralBandit"),
     "DeepEnsemble": ("neurobo.algorithms", "DeepEnsemble"),
@@ -58,6 +60,7 @@ __all__ = [
     "DeepEnsemble",
     "Float",
     "Int",
+    "NeuralBO",
     "NeuralBandit",
     "NeuralGreedy",
     "NeuralLinear",

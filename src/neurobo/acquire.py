@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Protocol, runtime_checkable
 
 import jax
@@ -42,8 +42,12 @@ def expected(posterior: Posterior, data: Data) -> Float[np.ndarray, " k"]:
 
 def expected_best(posterior: Posterior, data: Data) -> Float[np.ndarray, ""]:
     """The lowest mean at an observation: with noise the lowest value is luck."""
-    means = np.asarray(_mean(posterior, jnp.asarray(data.x)))
-    return np.asarray(np.min(means[: data.n]))
+    return np.asarray(np.min(means(posterior, data)))
+
+
+def means(posterior: Posterior, data: Data) -> Float[np.ndarray, " n"]:
+    """The means at the observations."""
+    return np.asarray(_mean(posterior, jnp.asarray(data.x)))[: data.n]
 
 
 @jax.tree_util.register_dataclass
@@ -70,6 +74,31 @@ class LowerBound:
     def __call__(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
         mean, sd = self.posterior.mean_and_sd(x)
         return mean - jnp.sqrt(self.beta) * sd
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Pointwise:
+    """x -> mean + sd z(x), where z is an independent normal number for every point.
+
+    Its lowest value depends on how many points are looked at: no function that has one. The number
+    comes from the bits of x, so that the same point gets the same number.
+    """
+
+    posterior: Posterior
+    key: Array
+
+    def __call__(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
+        mean, sd = self.posterior.mean_and_sd(x)
+        bits = jax.lax.bitcast_convert_type(jax.lax.stop_gradient(x), jnp.uint32)
+        words = bits.reshape(len(x), -1)
+        names = jax.vmap(partial(_fold, self.key))(words)
+        return mean + sd * jax.vmap(jax.random.normal)(names)
+
+
+def _fold(key: Array, words: Array) -> Array:
+    """A key for a row of words."""
+    return jax.lax.fori_loop(0, len(words), lambda i, k: jax.random.fold_in(k, words[i]), key)
 
 
 @jax.tree_util.register_dataclass

@@ -118,6 +118,20 @@ class Data:
         """Rows from the best observation to the worst."""
         return np.argsort(self.y[: self.n], kind="stable")
 
+    def first(self, n: int) -> Data:
+        """As if only the first n observations were known, in the same units."""
+        return replace(Data.pad(self.x[:n], self.y[:n]), image=self.image)
+
+    def in_own_units(self) -> tuple[Data, float, float]:
+        """The same with values of mean 0 and sd 1, and what 0 and 1 are in the old units.
+
+        Values that differ by their units alone become the same numbers, to the last bit.
+        """
+        y = self.y[: self.n]
+        mean, sd = (float(np.mean(y)), float(np.std(y)) or 1.0) if self.n else (0.0, 1.0)
+        unit = np.round((y - mean) / sd, 8)
+        return replace(self, y=np.pad(unit, (0, len(self.y) - self.n))), mean, sd
+
     def believing(self, values: Float[np.ndarray, " k"]) -> Data:
         """As if the pending points had these values."""
         x = np.concatenate([self.x[: self.n], self.pending])

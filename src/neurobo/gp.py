@@ -16,6 +16,7 @@ from jax import Array
 from jax.scipy.linalg import solve_triangular
 from jaxtyping import Float
 
+from neurobo import landmarks
 from neurobo.data import Data
 from neurobo.evidence import JITTER, Hyper
 from neurobo.networks import MLP, Gamma
@@ -39,11 +40,16 @@ class GP:
     noise: Float[Array, ""]
     """σ²."""
     x: Float[Array, "N d"]
+    """The observations, or the landmarks among many."""
     mask: Float[Array, " N"]
     whiten: Float[Array, "N N"]
-    """L⁻¹, where L Lᵀ = ν² Θ + σ² I, with a unit row for padding."""
+    """L⁻¹, where L Lᵀ = ν² Θ + σ² I, with a unit row for padding; with landmarks their R."""
     weights: Float[Array, " N"]
     """(ν² Θ + σ² I)⁻¹ y."""
+    gain: Float[Array, "N n"] | None = None
+    """With landmarks: from values of the n observations to weights."""
+    missing: Float[Array, ""] | None = None
+    """With landmarks: the share of the variance that they miss."""
 
     def cross(self, x: Float[Array, "n d"]) -> Float[Array, "n N"]:
         return self.scale**2 * self.wide.between(x, self.x, self.gamma, self.scales) * self.mask
@@ -82,11 +88,28 @@ def _condition(
     return GP(wide, gamma, scales, scale, noise, x, mask, whiten, weights)
 
 
+@partial(jax.jit, static_argnames="wide")
+def _condition_many(
+    wide: Wide, gamma: Array, scales: Array, scale: Array, noise: Array,
+    x: Array, y: Array, mask: Array, chosen: Array,
+) -> GP:  # fmt: skip
+    variance = scale**2 * wide.variance(x, gamma, scales) * mask
+    columns = scale**2 * wide.between(x, x[chosen], gamma, scales) * mask[:, None]
+    root, gain, missing = landmarks.explained(columns, variance, chosen, noise)
+    return GP(
+        wide, gamma, scales, scale, noise, x[chosen], mask[chosen],
+        root, gain @ (y * mask), gain, missing,
+    )  # fmt: skip
+
+
 def condition(data: Data, wide: Wide, hyper: Hyper) -> GP:
     """The posterior given the data."""
+    chosen = landmarks.choose(data.y, data.mask)
     numbers = (hyper.gamma, hyper.scales, hyper.scale, hyper.noise)
     arrays = (jnp.asarray(np.asarray(v, dtype=float)) for v in numbers)
     data_arrays = (jnp.asarray(v) for v in (data.x, data.y, data.mask))
+    if chosen is not None:
+        return _condition_many(wide, *arrays, *data_arrays, jnp.asarray(chosen))
     return _condition(wide, *arrays, *data_arrays)
 
 
@@ -105,10 +128,13 @@ class GPDraw:
 
 
 @jax.jit
-def _correct(gp: GP, prior: Network | Tangent, y: Array, epsilon: Array) -> Float[Array, " N"]:
+def _correct(
+    gp: GP, prior: Network | Tangent, x: Array, y: Array, mask: Array, epsilon: Array
+) -> Float[Array, " N"]:
     """(ν² Θ + σ² I)⁻¹ (y + σ ε - ν f(X)): Matheron's rule."""
-    seen = gp.scale * prior(gp.x * gp.scales) + jnp.sqrt(gp.noise) * epsilon
-    return gp.whiten.T @ (gp.whiten @ ((y - seen) * gp.mask))
+    seen = gp.scale * prior(x * gp.scales) + jnp.sqrt(gp.noise) * epsilon
+    missed = (y - seen) * mask
+    return gp.whiten.T @ (gp.whiten @ missed) if gp.gain is None else gp.gain @ missed
 
 
 def draw(key: Array, gp: GP, data: Data) -> GPDraw:
@@ -128,4 +154,5 @@ def draw(key: Array, gp: GP, data: Data) -> GPDraw:
     else:
         prior = Network(network, gp.gamma, theta0)
     epsilon = normal(noise, len(data.y))
-    return GPDraw(gp, prior, _correct(gp, prior, jnp.asarray(data.y), jnp.asarray(epsilon)))
+    arrays = (jnp.asarray(v) for v in (data.x, data.y, data.mask, epsilon))
+    return GPDraw(gp, prior, _correct(gp, prior, *arrays))

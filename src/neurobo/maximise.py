@@ -10,7 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -28,6 +28,16 @@ from neurobo.space import Matrix, Space
 Score = Callable[[Float[Array, "n d"]], Float[Array, " n"]]
 """A pytree that can be called; lower is better."""
 
+
+class Region(NamedTuple):
+    """A trust region: numeric columns stay this near to an observation."""
+
+    row: int
+    """Which observation."""
+    radius: float
+    """Half-width; that of the whole box is 1."""
+
+
 CHUNK = 1024  # every batch is padded to this many rows: one shape, one compilation
 ENUMERABLE = 4096  # finite spaces up to this size are scored point by point
 STARTS = 16
@@ -43,10 +53,11 @@ class Box:
     high: Float[np.ndarray, " columns"]
 
     @staticmethod
-    def around(space: Space, centre: Float[np.ndarray, " columns"] | None, radius: float) -> Box:
+    def of(space: Space, data: Data, region: Region | None) -> Box:
         whole = Box(-np.ones(space.dim), np.ones(space.dim))
-        if centre is None:
+        if region is None:
             return whole
+        centre, radius = data.points[region.row], region.radius
         # Categories stay free: a region of one-hot columns has no meaning.
         local = space.numeric
         return Box(
@@ -236,12 +247,9 @@ def minimise(
     data: Data,
     rng: np.random.Generator,
     *,
-    radius: float | None = None,
+    region: Region | None = None,
 ) -> Float[np.ndarray, " columns"]:
-    """The encoded point with the lowest score that is neither evaluated nor pending.
-
-    `radius` limits numeric columns to a trust region around the best observation.
-    """
+    """The encoded point with the lowest score that is neither evaluated nor pending."""
     if space.size <= ENUMERABLE or space.choosing:
         points = space.by_index(np.arange(int(space.size)))
         points = points[~_is_taken(space, points, data.taken)]
@@ -252,8 +260,7 @@ def minimise(
             return _without_a_score(space, data, rng)
         return np.asarray(points[np.argmin(scores)])
 
-    centre = data.points[data.order[0]] if radius is not None and data.n else None
-    box = Box.around(space, centre, radius or 1.0)
+    box = Box.of(space, data, region)
     candidates = _candidates(space, data, box, rng)
     scores = evaluate(score, space, candidates)
     if not np.isfinite(scores).any():

@@ -53,14 +53,17 @@ class Tangent:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Draw:
-    """x -> ν Σ parts(s ∘ x), in standardised units."""
+    """x -> μ + ν Σ parts(s ∘ x), in standardised units."""
 
     scale: Float[Array, ""]
     scales: Float[Array, " d"]
     parts: tuple[Network | Tangent, ...]
+    offset: Float[Array, ""] | None = None
+    """μ, if it is not 0."""
 
     def __call__(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        return self.scale * sum(part(x * self.scales) for part in self.parts)
+        values = self.scale * sum(part(x * self.scales) for part in self.parts)
+        return values if self.offset is None else self.offset + values
 
 
 @partial(jax.jit, static_argnames=("network", "dim"))

@@ -1,7 +1,8 @@
 """Rows r_i(θ) of the training problem: what is compared with a target.
 
-A row set is a pytree with two methods: `values(θ)`, and `gram(θ)` = J Jᵀ for J = ∂values/∂θ.
-Value rows of an MLP have a Gram without a Jacobian; everything else uses `gram_by_rows`.
+A row set is a pytree with `values(θ)` and, for J = ∂values/∂θ, the matrix `gram(θ)` = J Jᵀ, its
+`columns(θ, chosen)` and its diagonal `sizes(θ)`. Value rows of a network need no Jacobian for
+these; `GeneralRows` computes gradients row by row.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 from jax.flatten_util import ravel_pytree
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from neurobo.networks import Architecture, Gamma, Layer, Theta, affine
 
@@ -24,6 +25,10 @@ class Rows(Protocol):
     def values(self, theta: Theta) -> Float[Array, " n"]: ...
 
     def gram(self, theta: Theta) -> Float[Array, "n n"]: ...
+
+    def columns(self, theta: Theta, chosen: Int[Array, " m"]) -> Float[Array, "n m"]: ...
+
+    def sizes(self, theta: Theta) -> Float[Array, " n"]: ...
 
 
 @jax.tree_util.register_dataclass
@@ -41,6 +46,12 @@ class ValueRows:
     def gram(self, theta: Theta) -> Float[Array, "n n"]:
         return self.network.tangent_kernel(theta, self.gamma, self.x, self.x)
 
+    def columns(self, theta: Theta, chosen: Int[Array, " m"]) -> Float[Array, "n m"]:
+        return self.network.tangent_kernel(theta, self.gamma, self.x, self.x[chosen])
+
+    def sizes(self, theta: Theta) -> Float[Array, " n"]:
+        return self.network.tangent_size(theta, self.gamma, self.x)
+
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
@@ -52,12 +63,21 @@ class TangentRows:
     x: Float[Array, "n d"]
     theta0: Theta
 
+    @property
+    def _rows(self) -> ValueRows:
+        return ValueRows(self.network, self.gamma, self.x)
+
     def values(self, theta: Theta) -> Float[Array, " n"]:
-        at = ValueRows(self.network, self.gamma, self.x).values
-        return jax.jvp(at, (self.theta0,), (theta,))[1]
+        return jax.jvp(self._rows.values, (self.theta0,), (theta,))[1]
 
     def gram(self, theta: Theta) -> Float[Array, "n n"]:
-        return ValueRows(self.network, self.gamma, self.x).gram(self.theta0)
+        return self._rows.gram(self.theta0)
+
+    def columns(self, theta: Theta, chosen: Int[Array, " m"]) -> Float[Array, "n m"]:
+        return self._rows.columns(self.theta0, chosen)
+
+    def sizes(self, theta: Theta) -> Float[Array, " n"]:
+        return self._rows.sizes(self.theta0)
 
 
 @jax.tree_util.register_dataclass
@@ -73,8 +93,18 @@ class OutputRows:
         return affine(theta, self.gamma, self.hidden)[:, 0]
 
     def gram(self, theta: Layer) -> Float[Array, "n n"]:
+        return self._products(self.hidden)
+
+    def columns(self, theta: Layer, chosen: Int[Array, " m"]) -> Float[Array, "n m"]:
+        return self._products(self.hidden[chosen])
+
+    def sizes(self, theta: Layer) -> Float[Array, " n"]:
         size = self.hidden.shape[1]
-        return self.gamma[0] ** 2 / size * self.hidden @ self.hidden.T + self.gamma[1] ** 2
+        return self.gamma[0] ** 2 / size * jnp.sum(self.hidden**2, axis=1) + self.gamma[1] ** 2
+
+    def _products(self, other: Float[Array, "k m"]) -> Float[Array, "n k"]:
+        size = self.hidden.shape[1]
+        return self.gamma[0] ** 2 / size * self.hidden @ other.T + self.gamma[1] ** 2
 
 
 @jax.tree_util.register_dataclass
@@ -91,12 +121,21 @@ class GeneralRows:
         return jax.vmap(self.function, in_axes=(None, 0))(theta, self.points)
 
     def gram(self, theta: Theta) -> Float[Array, "n n"]:
-        return gram_by_rows(
-            lambda point: jax.grad(self.function)(theta, point), self.points, self.chunk
-        )
+        jacobian = self._by_row(lambda g: g, theta, self.points)
+        return jnp.asarray(jacobian @ jacobian.T)
 
+    def columns(self, theta: Theta, chosen: Int[Array, " m"]) -> Float[Array, "n m"]:
+        some = jax.tree.map(lambda leaf: leaf[chosen], self.points)
+        among = self._by_row(lambda g: g, theta, some)
+        return self._by_row(lambda g: among @ g, theta, self.points)
 
-def gram_by_rows(gradient: Callable[[Any], Theta], points: Any, chunk: int) -> Float[Array, "n n"]:
-    """J Jᵀ from one gradient a row, computed `chunk` rows at a time."""
-    jacobian = jax.lax.map(lambda p: ravel_pytree(gradient(p))[0], points, batch_size=chunk)
-    return jnp.asarray(jacobian @ jacobian.T)
+    def sizes(self, theta: Theta) -> Float[Array, " n"]:
+        return self._by_row(lambda g: jnp.vdot(g, g), theta, self.points)
+
+    def _by_row(self, use: Callable[[Array], Array], theta: Theta, points: Any) -> Array:
+        """What is made of each row's gradient, computed `chunk` rows at a time."""
+
+        def one(point: Any) -> Array:
+            return use(ravel_pytree(jax.grad(self.function)(theta, point))[0])
+
+        return jnp.asarray(jax.lax.map(one, points, batch_size=self.chunk))

@@ -18,12 +18,14 @@ steps with damping μ need only the n × n matrix J Jᵀ:
     Δθ = c + Jᵀ (J Jᵀ + (σ²+μ) I)⁻¹ (t - r(θ) - J c)                                      (**)
 
 The first step with μ = 0 is the wide-network limit; further steps train the finite network.
+Beyond `landmarks.DENSE` rows each step is the best of the form c + Jᵀ α with α at some landmark
+rows only, which are others at each step: its cost grows as n, and (*) still counts every row.
 `adam` solves the same problem the way the papers do and is kept for comparison.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -32,8 +34,9 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 from jax import Array
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
+from neurobo import landmarks
 from neurobo.networks import Theta
 from neurobo.rows import Rows
 
@@ -92,11 +95,34 @@ def _objective(problem: Problem, ridge: Array, theta: Theta, values: Array) -> L
     return squares + ridge * distance, jnp.sqrt(squares / rows)
 
 
-def _gram_and_size(problem: Problem, theta: Theta) -> tuple[Float[Array, "n n"], Array]:
-    """√w J Jᵀ √w and the mean of its diagonal."""
+def _size(problem: Problem, theta: Theta) -> Float[Array, ""]:
+    """The mean diagonal of √w J Jᵀ √w."""
+    total = jnp.vdot(problem.weights, problem.rows.sizes(theta))
+    return total / jnp.maximum(jnp.sum(problem.weights), 1)
+
+
+Solver = Callable[[Array, Array], Array]
+"""(s, b) -> α, where Δθ = Jᵀ √w α is the best step with shift s for the errors b."""
+
+
+def _row_solver(problem: Problem, theta: Theta, chosen: Int[Array, " m"] | None) -> Solver:
+    """Exactly, or with landmarks: then α is zero elsewhere."""
     root = jnp.sqrt(problem.weights)
-    gram = root[:, None] * problem.rows.gram(theta) * root
-    return gram, jnp.trace(gram) / jnp.maximum(jnp.sum(problem.weights), 1)
+    if chosen is None:
+        gram = root[:, None] * problem.rows.gram(theta) * root
+
+        def exactly(shift: Array, right: Array) -> Array:
+            factor = jnp.linalg.cholesky(gram + shift * jnp.eye(len(gram)))
+            return jax.scipy.linalg.cho_solve((factor, True), right)
+
+        return exactly
+    columns = root[:, None] * problem.rows.columns(theta, chosen) * root[chosen]
+    known = landmarks.sketch(columns, chosen)
+    return lambda shift, right: jnp.zeros_like(root).at[chosen].set(known.solve(shift, right))
+
+
+def _chosen_rows(problem: Problem, turn: int) -> Int[np.ndarray, " m"] | None:
+    return landmarks.choose(np.asarray(problem.targets), np.asarray(problem.weights), turn)
 
 
 def _raised(ridge: Array, size: Array) -> Array:
@@ -105,16 +131,19 @@ def _raised(ridge: Array, size: Array) -> Array:
 
 
 @jax.jit
-def _step(problem: Problem, state: State) -> tuple[State, Array]:
+def _step(
+    problem: Problem, state: State, chosen: Int[Array, " m"] | None = None
+) -> tuple[State, Array]:
     """One step of (**) with the least damping that lowers (*), and the value of (*) before it.
 
     If no damping lowers it, θ stays.
     """
     root, theta = jnp.sqrt(problem.weights), state.theta
-    gram, size = _gram_and_size(problem, theta)
+    size = _size(problem, theta)
     ridge = jnp.where(jnp.isnan(state.ridge), _raised(problem.ridge, size), state.ridge)
     values, push = jax.linearize(problem.rows.values, theta)
     pull = jax.linear_transpose(push, theta)
+    solve = _row_solver(problem, theta, chosen)
     away = _difference(theta, problem.theta0)
     errors, j_away = root * (problem.targets - values), root * push(away)
     objective, residual = _objective(problem, ridge, theta, values)
@@ -123,8 +152,7 @@ def _step(problem: Problem, state: State) -> tuple[State, Array]:
     def attempt(damping: Array) -> State:
         mu = damping * size
         shrink = ridge / (ridge + mu)
-        factor = jnp.linalg.cholesky(gram + (ridge + mu) * jnp.eye(len(gram)))
-        alpha = jax.scipy.linalg.cho_solve((factor, True), errors + shrink * j_away)
+        alpha = solve(ridge + mu, errors + shrink * j_away)
         (back,) = pull(root * alpha)
         there = jax.tree.map(lambda t, a, b: t - shrink * a + b, theta, away, back)
         found = _objective(problem, ridge, there, problem.rows.values(there))
@@ -165,7 +193,7 @@ def gauss_newton(
     floor = 1e-10 * max(np.asarray(problem.weights).sum(), 1.0)
     objective, converged, steps = np.inf, False, 0
     while steps < max_steps and not converged:
-        state, before = _step(problem, state)
+        state, before = _step(problem, state, _chosen_rows(problem, steps))
         steps += 1
         objective = float(state.objective)
         converged = bool(float(before) - objective <= max(tolerance * objective, floor))
@@ -173,7 +201,7 @@ def gauss_newton(
 
 
 _MANY = Problem(None, 0, None, None, 0)  # type: ignore[arg-type]  # axes that count problems
-_step_together = jax.jit(jax.vmap(_step, in_axes=(_MANY, 0)))
+_step_together = jax.jit(jax.vmap(lambda problem, state: _step(problem, state), (_MANY, 0)))
 
 
 def _shared(problems: Sequence[Problem]) -> Problem:
@@ -188,7 +216,9 @@ def gauss_newton_together(
     problems: Sequence[Problem], *, max_steps: int = 20, tolerance: float = 1e-3
 ) -> list[Fit]:
     """`gauss_newton` on problems that differ in targets and θ0 only, all at once; each stops when
-    it has converged."""
+    it has converged. Many rows are solved one by one: memory counts for more there."""
+    if len(problems[0].targets) > landmarks.DENSE:
+        return [gauss_newton(p, max_steps=max_steps, tolerance=tolerance) for p in problems]
     problem = _shared(problems)
     state: State = stacked([first_state(p) for p in problems])
     floor = 1e-10 * max(np.asarray(problem.weights).sum(), 1.0)
@@ -228,18 +258,20 @@ def _chosen(first: Bool[Array, " k"], a: State, b: State) -> State:
 
 
 @jax.jit
-def _linear(problems: Problem) -> tuple[Theta, Loss]:
+def _linear(problems: Problem, chosen: Int[Array, " m"] | None) -> tuple[Theta, Loss]:
     rows, targets, weights, ridge, theta0 = problems
     some = jax.tree.map(lambda leaf: leaf[0], theta0)
     shared = Problem(rows, targets[0], weights, ridge, some)
-    gram, size = _gram_and_size(shared, some)
-    raised = _raised(ridge, size)
-    factor = jnp.linalg.cholesky(gram + raised * jnp.eye(len(gram)))
-    root = jnp.sqrt(weights)
+    raised, root = _raised(ridge, _size(shared, some)), jnp.sqrt(weights)
+    solve: Callable[[Array], Array] = partial(_row_solver(shared, some, None), raised)
+    if chosen is not None:
+        columns = root[:, None] * rows.columns(some, chosen) * root[chosen]
+        gain = landmarks.explained(columns, weights * rows.sizes(some), chosen, raised).gain
+        solve = lambda right: jnp.zeros_like(root).at[chosen].set(gain @ right)  # noqa: E731
     pull = jax.vjp(rows.values, some)[1]
 
     def one(t: Array, start: Theta) -> tuple[Theta, Loss]:
-        alpha = jax.scipy.linalg.cho_solve((factor, True), root * (t - rows.values(start)))
+        alpha = solve(root * (t - rows.values(start)))
         theta = jax.tree.map(jnp.add, start, pull(root * alpha)[0])
         problem = Problem(rows, t, weights, ridge, start)
         return theta, _objective(problem, raised, theta, rows.values(theta))
@@ -248,9 +280,10 @@ def _linear(problems: Problem) -> tuple[Theta, Loss]:
 
 
 def linear(problems: Sequence[Problem]) -> list[Fit]:
-    """Solve (*) exactly for rows that are linear in θ. The problems differ in targets and θ0 only,
-    so that one factorisation serves all."""
-    theta, (objective, residual) = _linear(_shared(problems))
+    """Solve (*) for rows that are linear in θ: exactly, or with landmarks, where what they cannot
+    express counts as noise. The problems differ in targets and θ0 only, so that one factorisation
+    serves all."""
+    theta, (objective, residual) = _linear(_shared(problems), _chosen_rows(problems[0], 0))
     return [
         Fit(jax.tree.map(lambda leaf, i=i: leaf[i], theta), float(o), float(r), 1, True)
         for i, (o, r) in enumerate(zip(objective, residual, strict=True))
@@ -259,7 +292,7 @@ def linear(problems: Sequence[Problem]) -> list[Fit]:
 
 @partial(jax.jit, static_argnames=("steps", "learning_rate"))
 def _adam(problem: Problem, steps: int, learning_rate: float) -> tuple[Theta, Loss]:
-    ridge = _raised(problem.ridge, _gram_and_size(problem, problem.theta0)[1])
+    ridge = _raised(problem.ridge, _size(problem, problem.theta0))
 
     def objective(theta: Theta) -> Loss:
         return _objective(problem, ridge, theta, problem.rows.values(theta))

@@ -57,8 +57,8 @@ def next_points(space: Space, trials: Trials, plan: Plan, numbers: Sequence[int]
                 if number not in drawn:
                     drawn |= _scores(plan, data, numbers[i:])  # 2 fit, 3 posterior, 4 acquire
                 rng = np.random.default_rng([plan.seed, number])
-                radius = plan.algorithm.radius(data, number)
-                x = minimise(drawn[number], space, data, rng, radius=radius)  # 5
+                region = plan.algorithm.region(data, number)
+                x = minimise(drawn[number], space, data, rng, region=region)  # 5
         points.append(space.decode(x))  # 6 decode
         trials = trials.with_pending(points[-1])
     return points

@@ -7,43 +7,61 @@ U = λ I + Σ g gᵀ the variance is ν² λ gᵀ U⁻¹ g, which needs no p × 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import hashlib
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from jax.scipy.linalg import solve_triangular
 from jaxtyping import Float
 
+from neurobo import landmarks
 from neurobo.data import Data
+from neurobo.growing import BLOCK, inverse_factor
+from neurobo.landmarks import Explained
 from neurobo.networks import Architecture, Gamma, Theta
 from neurobo.posterior import Draw, Network, Tangent, normal, random_network
 from neurobo.rows import TangentRows
-from neurobo.solve import JITTER, Problem, linear
+from neurobo.solve import JITTER
 
 
-@jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Exact:
-    """The variance by the dual formula."""
+class Around:
+    """What both forms of the variance share."""
 
     network: Architecture = field(metadata={"static": True})
     gamma: Gamma
     theta: Theta
+    """Where the gradients are taken."""
     function: Draw
     """The mean."""
     nu: Float[Array, ""]
     ridge: Float[Array, ""]
     """λ."""
-    x: Float[Array, "N d"]
-    mask: Float[Array, " N"]
-    whiten: Float[Array, "N N"]
-    """L⁻¹, where L Lᵀ = K + λ I."""
+    seen: Float[Array, "N d"]
+    """The observations and pending points."""
+    seen_mask: Float[Array, " N"]
 
     def mean(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
         return self.function(x)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Exact(Around):
+    """The variance by the dual formula."""
+
+    x: Float[Array, "M d"]
+    """What has been seen, or the landmarks among it."""
+    mask: Float[Array, " M"]
+    whiten: Float[Array, "M M"]
+    """L⁻¹, where L Lᵀ = K + λ I; with landmarks their R."""
+    gain: Float[Array, "M N"] | None = None
+    """With landmarks: from values of all that was seen to weights."""
+    missing: Float[Array, ""] | None = None
+    """With landmarks: the share of the variance that they miss."""
 
     def mean_and_sd(self, x: Float[Array, "n d"]) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
         cross = self.network.tangent_kernel(self.theta, self.gamma, x, self.x) * self.mask
@@ -55,20 +73,11 @@ class Exact:
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Diagonal:
+class Diagonal(Around):
     """The variance with only the diagonal of U, as NeuralUCB and NeuralTS were published."""
 
-    network: Architecture = field(metadata={"static": True})
-    gamma: Gamma
-    theta: Theta
-    function: Draw
-    nu: Float[Array, ""]
-    ridge: Float[Array, ""]
     inverse: Theta
     """1/U_pp."""
-
-    def mean(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        return self.function(x)
 
     def mean_and_sd(self, x: Float[Array, "n d"]) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
         size = self.network.tangent_size(self.theta, self.gamma, x, self.inverse)
@@ -76,13 +85,37 @@ class Diagonal:
 
 
 @partial(jax.jit, static_argnames="network")
+def _kernel(network: Architecture, gamma: Gamma, theta: Theta, a: Array, b: Array) -> Array:
+    return network.tangent_kernel(theta, gamma, a, b)
+
+
+@partial(jax.jit, static_argnames="network")
+def _explained(
+    network: Architecture, gamma: Gamma, theta: Theta, ridge: Array, x: Array, mask: Array,
+    chosen: Array,
+) -> Explained:  # fmt: skip
+    columns = network.tangent_kernel(theta, gamma, x, x[chosen]) * mask[:, None]
+    sizes = network.tangent_size(theta, gamma, x) * mask
+    return landmarks.explained(columns, sizes, chosen, ridge)
+
+
 def _whiten(
-    network: Architecture, gamma: Gamma, theta: Theta, ridge: Array, x: Array, mask: Array
-) -> Float[Array, "N N"]:
-    gram = network.tangent_kernel(theta, gamma, x, x) * mask * mask[:, None]
-    raised = jnp.maximum(ridge, JITTER * jnp.max(jnp.diag(gram)))
-    factor = jnp.linalg.cholesky(gram + jnp.diag(jnp.where(mask > 0, raised, 1.0)))
-    return solve_triangular(factor, jnp.eye(len(x)), lower=True)
+    network: Architecture, gamma: Gamma, theta: Theta, ridge: float, known: Data
+) -> Float[np.ndarray, "N N"]:
+    """L⁻¹, with zeros for padding."""
+
+    def kernel(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        # Padded, so that there are few shapes to compile.
+        sizes = (BLOCK if len(a) <= BLOCK else len(known.x)), len(known.x)
+        padded = (np.pad(v, ((0, k - len(v)), (0, 0))) for v, k in zip((a, b), sizes, strict=True))
+        return np.asarray(_kernel(network, gamma, theta, *padded))[: len(a), : len(b)]
+
+    corner = np.ones((1, known.x.shape[1]))
+    raised = max(ridge, JITTER * float(kernel(corner, corner)[0, 0]))
+    leaves = [gamma, *jax.tree.leaves(theta)]
+    digest = hashlib.sha256(b"".join(np.asarray(leaf).tobytes() for leaf in leaves)).digest()
+    found = inverse_factor((network, digest, raised), kernel, known.x[: known.n], raised)
+    return np.pad(found, (0, len(known.x) - known.n))
 
 
 @partial(jax.jit, static_argnames="network")
@@ -94,21 +127,33 @@ def _inverse_diagonal(
 
 
 def around(
-    function: Draw, data: Data, *, nu: float, ridge: float, diagonal: bool
+    function: Draw,
+    data: Data,
+    *,
+    nu: float,
+    ridge: float,
+    diagonal: bool = False,
+    theta: Theta | None = None,
 ) -> Exact | Diagonal:
-    """The posterior around a trained network, the first part of `function`."""
+    """The posterior around a trained network, the first part of `function`; its gradients are taken
+    there or at the given θ."""
     trained = function.parts[0]
     assert isinstance(trained, Network)
-    network, gamma, theta = trained.network, trained.gamma, trained.theta
+    network, gamma = trained.network, trained.gamma
+    theta = trained.theta if theta is None else theta
     # Pending points reduce the doubt as soon as they are chosen: it does not depend on values.
     known = data.believing(np.zeros(len(data.pending)))
     x, mask = jnp.asarray(known.x), jnp.asarray(known.mask)
     n, r = (jnp.asarray(np.asarray(v, dtype=float)) for v in (nu, ridge))
+    common = (network, gamma, theta, function, n, r, x, mask)
     if diagonal:
         inverse = _inverse_diagonal(network, gamma, theta, r, x, mask)
-        return Diagonal(network, gamma, theta, function, n, r, inverse)
-    whiten = _whiten(network, gamma, theta, r, x, mask)
-    return Exact(network, gamma, theta, function, n, r, x, mask, whiten)
+        return Diagonal(*common, inverse)
+    chosen = landmarks.choose(known.y, known.mask)
+    if chosen is None:
+        return Exact(*common, x, mask, jnp.asarray(_whiten(network, gamma, theta, ridge, known)))
+    found = _explained(network, gamma, theta, r, x, mask, jnp.asarray(chosen))
+    return Exact(*common, x[chosen], mask[chosen], found.root, found.gain, found.missing)
 
 
 @jax.jit
@@ -116,19 +161,29 @@ def _scaled(direction: Theta, inverse: Theta, ridge: Array) -> Theta:
     return jax.tree.map(lambda z, u: z * jnp.sqrt(ridge * u), direction, inverse)
 
 
+@jax.jit
+def _conditioned(found: Exact, start: Theta, epsilon: Float[Array, " N"]) -> Theta:
+    """A draw from N(0, λ U⁻¹), from one of N(0, I) and noise: Matheron's rule."""
+    seen = TangentRows(found.network, found.gamma, found.seen, found.theta).values(start)
+    missed = found.seen_mask * (jnp.sqrt(found.ridge) * epsilon - seen)
+    weights = (
+        found.whiten.T @ (found.whiten @ missed) if found.gain is None else found.gain @ missed
+    )
+    rows = TangentRows(found.network, found.gamma, found.x, found.theta)
+    (back,) = jax.vjp(rows.values, start)[1](weights)
+    return jax.tree.map(jnp.add, start, back)
+
+
 def draw(key: Array, found: Exact | Diagonal) -> Draw:
     """One function: the mean plus ν ⟨g(x), w⟩ with w ~ N(0, λ U⁻¹)."""
     start_key, noise_key = jax.random.split(key)
-    dim = len(found.function.scales)
-    start = random_network(found.network, start_key, dim)
+    start = random_network(found.network, start_key, len(found.function.scales))
     if isinstance(found, Diagonal):
         direction = _scaled(start, found.inverse, found.ridge)
     else:
-        rows = TangentRows(found.network, found.gamma, found.x, found.theta)
-        targets = np.sqrt(float(found.ridge)) * normal(noise_key, len(found.mask))
-        problem = Problem(rows, jnp.asarray(targets), found.mask, found.ridge, start)
-        direction = linear([problem])[0].theta
+        epsilon = jnp.asarray(normal(noise_key, len(found.seen_mask)))
+        direction = _conditioned(found, start, epsilon)
     factor = found.nu / found.function.scale
     scaled = jax.tree.map(lambda leaf: factor * leaf, direction)
     tangent = Tangent(found.network, found.gamma, found.theta, scaled)
-    return Draw(found.function.scale, found.function.scales, (*found.function.parts, tangent))
+    return replace(found.function, parts=(*found.function.parts, tangent))

@@ -10,6 +10,7 @@ from neurobo.algorithms.auto import Auto
 from neurobo.algorithms.base import Algorithm, algorithms, describe, resolve
 from neurobo.algorithms.deep_ensemble import DeepEnsemble
 from neurobo.algorithms.neural_bandits import NeuralBandit
+from neurobo.algorithms.neural_bo import NeuralBO
 from neurobo.algorithms.neural_greedy import NeuralGreedy
 from neurobo.algorithms.neural_linear import NeuralLinear
 from neurobo.algorithms.ntk_gp import NTKGP
@@ -21,6 +22,7 @@ __all__ = [
     "Algorithm",
     "Auto",
     "DeepEnsemble",
+    "NeuralBO",
     "NeuralBandit",
     "NeuralGreedy",
     "NeuralLinear",

@@ -10,7 +10,7 @@ from jax import Array
 
 from neurobo.data import Data
 from neurobo.errors import InvalidInput
-from neurobo.maximise import Score
+from neurobo.maximise import Region, Score
 
 
 class Algorithm(Protocol):
@@ -27,8 +27,8 @@ class Algorithm(Protocol):
         """
         ...
 
-    def radius(self, data: Data, number: int) -> float | None:
-        """Half-width of the trust region around the best observation, None for the whole box."""
+    def region(self, data: Data, number: int) -> Region | None:
+        """Where to look for suggestion `number`; None: everywhere."""
         ...
 
 
@@ -67,7 +67,7 @@ def resolve(algorithm: str | Algorithm) -> Algorithm:
     """An algorithm from its name, or the given one itself."""
     if isinstance(algorithm, str):
         return build(algorithm)
-    if not (hasattr(algorithm, "score") and hasattr(algorithm, "radius")):
+    if not (hasattr(algorithm, "score") and hasattr(algorithm, "region")):
         raise InvalidInput(
             f"algorithm must be a name or an algorithm object, got {type(algorithm).__name__}"
         )

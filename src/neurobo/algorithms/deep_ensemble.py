@@ -21,7 +21,7 @@ from neurobo.algorithms.base import options, register
 from neurobo.algorithms.settings import Gammas, check_gamma, hyper_for, network_for
 from neurobo.data import Data
 from neurobo.errors import InvalidInput, check_count
-from neurobo.maximise import Score
+from neurobo.maximise import Region, Score
 from neurobo.networks import MLP, Architecture, Gamma, Theta
 from neurobo.posterior import Recipe, draw, draws
 from neurobo.solve import stacked
@@ -100,7 +100,7 @@ class DeepEnsemble:
             found = self.posterior(key, data.believing(expected(found, data)))
         return LogExpectedImprovement(found, jnp.asarray(np.asarray(expected_best(found, data))))
 
-    def radius(self, data: Data, number: int) -> float | None:
+    def region(self, data: Data, number: int) -> Region | None:
         return None
 
 

@@ -20,7 +20,7 @@ from neurobo.algorithms.base import options, register
 from neurobo.algorithms.settings import network_for
 from neurobo.data import Data
 from neurobo.errors import InvalidInput, check_number
-from neurobo.maximise import Score
+from neurobo.maximise import Region, Score
 from neurobo.networks import MLP
 from neurobo.posterior import Recipe, draw
 
@@ -76,7 +76,7 @@ class NeuralBandit:
             return self.sample(key, data, number)
         return LowerBound(self.posterior(key, data), jnp.asarray(np.ones(())))
 
-    def radius(self, data: Data, number: int) -> float | None:
+    def region(self, data: Data, number: int) -> Region | None:
         return None
 
 

@@ -18,7 +18,7 @@ from neurobo.algorithms.base import options, register
 from neurobo.algorithms.settings import network_for
 from neurobo.data import Data
 from neurobo.errors import check_number
-from neurobo.maximise import Score
+from neurobo.maximise import Region, Score
 from neurobo.networks import MLP, Architecture, Gamma, Layer, Theta
 from neurobo.posterior import Draw, Network, Recipe, draw, normal
 from neurobo.rows import OutputRows
@@ -67,7 +67,7 @@ class NeuralLinear:
         parts = (Network(network, trained.gamma, (*trained.theta[:-1], output)),)
         return Draw(jnp.asarray(scale), fitted.scales, parts)
 
-    def radius(self, data: Data, number: int) -> float | None:
+    def region(self, data: Data, number: int) -> Region | None:
         return None
 
 

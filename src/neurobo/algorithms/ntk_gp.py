@@ -18,7 +18,7 @@ from neurobo.acquire import LogExpectedImprovement, LowerBound, expected, expect
 from neurobo.algorithms.base import options, register
 from neurobo.data import Data
 from neurobo.errors import InvalidInput, check_number
-from neurobo.maximise import Score
+from neurobo.maximise import Region, Score
 from neurobo.ntk import Wide
 from neurobo.schedules import sto_beta
 
@@ -89,7 +89,7 @@ class NTKGP:
         """One function drawn from the posterior."""
         return gp.draw(jax.random.fold_in(key, number), self.posterior(key, data), data)
 
-    def radius(self, data: Data, number: int) -> float | None:
+    def region(self, data: Data, number: int) -> Region | None:
         return None
 
 

@@ -1,4 +1,5 @@
-"""What the drawing algorithms have in common: the network, and γ, ν and the noise for it."""
+"""What the drawing algorithms have in common: the network, γ, ν and the noise for it, and where to
+look."""
 
 from __future__ import annotations
 
@@ -10,13 +11,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from neurobo import evidence
+from neurobo import evidence, gp
+from neurobo.acquire import means
+from neurobo.algorithms.base import options
 from neurobo.data import Data
 from neurobo.errors import InvalidInput, check_number
 from neurobo.evidence import Hyper
+from neurobo.maximise import Region
 from neurobo.networks import CNN, MLP, Architecture
 from neurobo.ntk import Wide
-from neurobo.posterior import random_network
+from neurobo.posterior import SOLVERS, random_network
 from neurobo.rows import ValueRows
 
 Gammas = float | Literal["evidence", "grid"]
@@ -27,23 +31,72 @@ def check_gamma(gamma: Gammas) -> None:
         check_number("gamma", gamma, above=0)
 
 
-Region = float | Literal["auto"] | None
-REGION = 0.4
-"""Half-width of a trust region; the whole box has 2."""
+def check_solver(solver: str) -> None:
+    if solver not in SOLVERS:
+        raise InvalidInput(f"solver must be one of {sorted(SOLVERS)}, got {solver!r}")
+
+
+Radius = float | Literal["auto"] | None
+RADIUS = 0.4
+"""Half-width of a trust region; that of the whole box is 1."""
 HIGH = 6
 """Columns above which a drawn function is lowest in a far corner more often than not."""
 
 
-def check_region(region: Region) -> None:
-    if region not in (None, "auto") and not (isinstance(region, float | int) and 0 < region <= 2):
-        raise InvalidInput(f'trust_region must be None, "auto" or in (0, 2], got {region!r}')
+@options
+class Drawing:
+    """Options of the algorithms that train networks of one kind with γ by evidence."""
+
+    gamma: Gammas = "evidence"
+    """γ: larger means less smooth. "evidence" finds σ_w, σ_b, the scale ν and the noise by the
+    marginal likelihood of the wide limit. A number is both σ_w and σ_b; "grid" finds it in the
+    range [0.5, 5] of the "Be Greedy" paper by leaving one observation out."""
+    noise: float | None = None
+    """Variance of the noise, in units of the standardised objective. None: by evidence, or 0."""
+    ard: bool = False
+    """Whether the evidence gives each input column a scale of its own."""
+    width: int = 256
+    depth: int = 2
+    activation: str = "relu"
+    trust_region: Radius = "auto"
+    """Every other suggestion stays within this half-width (whole box: 1) of the best point.
+    "auto": 0.4 above 6 columns. None: never, as in the papers."""
+
+    def __post_init__(self) -> None:
+        MLP(self.width, self.depth, self.activation)
+        check_gamma(self.gamma)
+        if self.noise is not None:
+            check_number("noise", self.noise, least=0)
+        region = self.trust_region
+        known = region in (None, "auto") or (isinstance(region, float | int) and 0 < region <= 2)
+        if not known:
+            raise InvalidInput(f'trust_region must be None, "auto" or in (0, 2], got {region!r}')
+
+    def network(self, data: Data) -> Architecture:
+        return network_for(data, width=self.width, depth=self.depth, activation=self.activation)
+
+    def hyper(self, data: Data) -> Hyper:
+        return hyper_for(data, self.network(data), self.gamma, ard=self.ard, noise=self.noise)
+
+    def region(self, data: Data, number: int) -> Region | None:
+        radius = self.trust_region
+        if radius == "auto":
+            radius = RADIUS if data.x.shape[1] > HIGH else None
+        if radius is None or not number % 2 or not data.n:
+            return None
+        return Region(self._best(data), radius)
+
+    def _best(self, data: Data) -> int:
+        """The observation with the lowest expected value: with noise the lowest value is luck."""
+        hyper = self.hyper(data)
+        if hyper.noise < CLEAR or data.image is not None:
+            return int(data.order[0])
+        wide = gp.condition(data, Wide(self.depth, self.activation), hyper)
+        return int(np.argmin(means(wide, data)))
 
 
-def radius_for(region: Region, data: Data, number: int) -> float | None:
-    """Every other suggestion stays near the best point; "auto": only above 6 columns."""
-    if region == "auto":
-        region = REGION if data.x.shape[1] > HIGH else None
-    return region if number % 2 else None
+CLEAR = 1e-4
+"""Noise of less than 1 % of the objective's standard deviation decides nothing."""
 
 
 def network_for(data: Data, *, width: int, depth: int, activation: str) -> Architecture:

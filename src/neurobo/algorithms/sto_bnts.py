@@ -16,25 +16,16 @@ import numpy as np
 from jax import Array
 
 from neurobo.algorithms.base import options, register
-from neurobo.algorithms.settings import (
-    Gammas,
-    Region,
-    check_gamma,
-    check_region,
-    hyper_for,
-    network_for,
-    radius_for,
-)
+from neurobo.algorithms.settings import Drawing, check_solver
 from neurobo.data import Data
-from neurobo.errors import InvalidInput, check_number
+from neurobo.errors import check_number
 from neurobo.maximise import Score
-from neurobo.networks import MLP
-from neurobo.posterior import SOLVERS, Recipe, draws
+from neurobo.posterior import Recipe, draws
 from neurobo.schedules import sto_beta
 
 
 @options
-class STOBNTS:
+class STOBNTS(Drawing):
     """Options of STO-BNTS; symbols are the paper's."""
 
     linear: bool = False
@@ -44,40 +35,22 @@ class STOBNTS:
     100 values in each column."""
     perturb: bool = True
     """Whether the targets get fresh noise, as an exact draw needs. False: as the authors ran it."""
-    gamma: Gammas = "evidence"
-    """γ: "evidence" finds σ_w, σ_b, the scale and the noise; a number is both σ_w and σ_b."""
-    noise: float | None = None
-    """Variance of the noise, in units of the standardised objective. None: by evidence, or 0."""
-    ard: bool = False
-    """Whether the evidence gives each input column a scale of its own."""
-    width: int = 256
-    depth: int = 2
-    activation: str = "relu"
     solver: Literal["gauss-newton", "adam"] = "gauss-newton"
-    trust_region: Region = "auto"
-    """Every other suggestion stays within this half-width (whole box: 2) of the best point.
-    "auto": 0.4 above 6 columns. None: never, as in the paper."""
 
     def __post_init__(self) -> None:
-        MLP(self.width, self.depth, self.activation)
-        check_gamma(self.gamma)
+        super().__post_init__()
         if self.beta != "theory":
             check_number("beta", self.beta, above=0)
-        if self.noise is not None:
-            check_number("noise", self.noise, least=0)
-        if self.solver not in SOLVERS:
-            raise InvalidInput(f"solver must be one of {sorted(SOLVERS)}, got {self.solver!r}")
-        check_region(self.trust_region)
+        check_solver(self.solver)
 
     def score(self, key: Array, data: Data, number: int) -> Score:
         return self.scores(key, data, [number])[0]
 
     def scores(self, key: Array, data: Data, numbers: Sequence[int]) -> list[Score]:
         """A batch: one draw for each number."""
-        network = network_for(data, width=self.width, depth=self.depth, activation=self.activation)
-        hyper = hyper_for(data, network, self.gamma, ard=self.ard, noise=self.noise)
+        hyper = self.hyper(data)
         recipe = Recipe(
-            network=network,
+            network=self.network(data),
             gamma=hyper.gamma,
             noise=hyper.noise / hyper.scale**2,
             scale=hyper.scale * self._beta(data),  # β_t² of the variance, also of the noise's
@@ -95,9 +68,6 @@ class STOBNTS:
         if self.beta == "theory":
             return sto_beta(data.n + 1, data.x.shape[1] * np.log(100))
         return self.beta
-
-    def radius(self, data: Data, number: int) -> float | None:
-        return radius_for(self.trust_region, data, number)
 
 
 register("sto-bnts", STOBNTS, "Neural Thompson sampling in batches: train a fresh posterior draw.")

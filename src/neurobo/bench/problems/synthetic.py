@@ -235,11 +235,16 @@ def gp_powers(length: float) -> Float[np.ndarray, " waves"]:
     return power
 
 
-def _make_gp_draw_1() -> Problem:
-    grid, sd, rng = np.linspace(0, 1, 1000), np.sqrt(gp_powers(0.1)), np.random.default_rng(1)
+def gp_curve(seed: int) -> tuple[Float[np.ndarray, " grid"], Float[np.ndarray, " grid"]]:
+    """A draw from that process with ℓ = 0.1: a grid of [0, 1] and the values there."""
+    grid, sd, rng = np.linspace(0, 1, 1000), np.sqrt(gp_powers(0.1)), np.random.default_rng(seed)
     angle = np.pi * np.outer(grid, np.arange(len(sd)))
     a, b = sd * rng.normal(size=(2, len(sd)))
-    values = np.cos(angle) @ a + np.sin(angle) @ b
+    return grid, np.cos(angle) @ a + np.sin(angle) @ b
+
+
+def _make_gp_draw_1() -> Problem:
+    grid, values = gp_curve(1)
     return of_vector(
         "gp-draw-1",
         "a smooth random curve",
