@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import neurobo
@@ -21,7 +23,14 @@ def small(name: str) -> Algorithm:
 
 ALGORITHMS = {name: small(name) for name in neurobo.algorithms()}
 EVERY_DAY = ("neural-greedy", "ntk-gp", "sto-bnts-linear")
-SOME_FAST = [
-    name if name in EVERY_DAY else pytest.param(name, marks=pytest.mark.slow) for name in ALGORITHMS
-]
+
+
+def _some(names: tuple[str, ...]) -> list[Any]:
+    slow = pytest.mark.slow
+    return [n if n in names else pytest.param(n, marks=slow) for n in ALGORITHMS]
+
+
+SOME_FAST = _some(EVERY_DAY)
 """All algorithms, but few of them every day."""
+ONE_FAST = _some(EVERY_DAY[:1])
+"""All algorithms, but only the first every day."""

@@ -108,7 +108,13 @@ NETWORKS = {
 }
 
 
-@pytest.mark.parametrize(("network", "dim"), NETWORKS.values(), ids=NETWORKS.keys())
+@pytest.mark.parametrize(
+    ("network", "dim"),
+    [
+        pytest.param(*values, id=name, marks=[pytest.mark.slow] * (name == "a line of pixels"))
+        for name, values in NETWORKS.items()
+    ],
+)
 def test_sums_over_gradients_equal_those_of_the_jacobian(
     x64: None, network: Architecture, dim: int
 ) -> None:

@@ -135,7 +135,7 @@ def test_kernels_are_positive_definite(
 
 
 @pytest.mark.parametrize("activation", CLOSED)
-@pytest.mark.parametrize("depth", [1, 2])
+@pytest.mark.parametrize("depth", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_gradients_in_all_hyper_parameters(x64: None, activation: str, depth: int) -> None:
     x = _points(5, 3)
     x = jnp.concatenate([x, x[:1]])  # coincident points

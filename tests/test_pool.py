@@ -207,6 +207,7 @@ print(int(status.split("VmHWM:")[1].split()[0]) / 2**20)
 """
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_candidates_take_little_memory() -> None:
     done = subprocess.run([sys.executable, "-c", HUGE], capture_output=True, text=True, check=True)
     gigabytes = float(done.stdout)

@@ -24,9 +24,10 @@ GAMMA = (1.5, 0.7)
 NETWORK = MLP(width=4096, depth=1, activation="erf")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "surrogate",
-    ["simple", *(pytest.param(name, marks=pytest.mark.slow) for name in ("posterior", "linear"))],
+    ["simple", "posterior", "linear"],
 )
 def test_draws_have_the_proposition_s_mean_and_covariance(x64: None, surrogate: str) -> None:
     rng = np.random.default_rng(0)

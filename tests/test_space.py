@@ -88,7 +88,7 @@ def _same(a: Any, b: Any, d: BaseDistribution) -> bool:
     return type(a) is type(b) and bool(a == b)
 
 
-@settings(max_examples=1500)
+@settings(max_examples=400)
 @given(spaces, st.integers(0, 2**32 - 1))
 def test_decode_undoes_encode(space: Space, seed: int) -> None:
     points = _random_params(space, np.random.default_rng(seed))
@@ -101,7 +101,7 @@ def test_decode_undoes_encode(space: Space, seed: int) -> None:
             assert _same(point[name], back[name], d), (d, point[name], back[name])
 
 
-@settings(max_examples=500)
+@settings(max_examples=150)
 @given(spaces, st.integers(0, 2**32 - 1))
 def test_every_way_to_make_a_point_gives_a_valid_one(space: Space, seed: int) -> None:
     rng = np.random.default_rng(seed)

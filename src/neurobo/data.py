@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from neurobo.space import Params, Space
 
@@ -98,6 +98,8 @@ class Data:
     """What networks see."""
     y: Float[np.ndarray, " N"]
     """Standardised targets, to be minimised."""
+    values: Float[np.ndarray, " known"]
+    """The targets in the objective's own units."""
     mask: Float[np.ndarray, " N"]
     """1 for an observation, 0 for padding."""
     points: Float[np.ndarray, "n encoded"]
@@ -118,25 +120,32 @@ class Data:
         """Rows from the best observation to the worst."""
         return np.argsort(self.y[: self.n], kind="stable")
 
-    def first(self, n: int) -> Data:
-        """As if only the first n observations were known, in the same units."""
-        return replace(Data.pad(self.x[:n], self.y[:n]), image=self.image)
-
-    def in_own_units(self) -> tuple[Data, float, float]:
-        """The same with values of mean 0 and sd 1, and what 0 and 1 are in the old units.
-
-        Values that differ by their units alone become the same numbers, to the last bit.
-        """
-        y = self.y[: self.n]
-        mean, sd = (float(np.mean(y)), float(np.std(y)) or 1.0) if self.n else (0.0, 1.0)
-        unit = np.round((y - mean) / sd, 8)
-        return replace(self, y=np.pad(unit, (0, len(self.y) - self.n))), mean, sd
+    def alone(self, rows: Int[np.ndarray, " m"]) -> tuple[Data, float, float]:
+        """These observations as if there were no others, and what 0 and 1 of their units are in
+        the units of `y`. Nothing about them changes when others come, not the last bit."""
+        values = self.values[rows]
+        found = Data.pad(self.x[rows], standardise(values))
+        found = replace(found, values=values, image=self.image)
+        if not len(values):
+            return found, 0.0, 1.0
+        (mean, sd), (mean_of_all, sd_of_all) = units(values), units(self.values)
+        if not sd_of_all > 0:
+            return found, 0.0, 1.0
+        return found, (mean - mean_of_all) / sd_of_all, sd / sd_of_all or 1.0
 
     def believing(self, values: Float[np.ndarray, " k"]) -> Data:
         """As if the pending points had these values."""
         x = np.concatenate([self.x[: self.n], self.pending])
         more = Data.pad(x, np.concatenate([self.y[: self.n], values]))
-        return replace(self, x=more.x, y=more.y, mask=more.mask, pending=self.pending[:0])
+        mean, sd = units(self.values) if self.n else (0.0, 1.0)
+        return replace(
+            self,
+            x=more.x,
+            y=more.y,
+            values=np.concatenate([self.values, mean + sd * values]),
+            mask=more.mask,
+            pending=self.pending[:0],
+        )
 
     @staticmethod
     def of(space: Space, trials: Trials) -> Data:
@@ -148,6 +157,7 @@ class Data:
         data = Data.pad(space.inputs(points[good]), y)
         return replace(
             data,
+            values=values[good],
             points=points[good],
             pending=space.inputs(pending),
             taken=taken[:0] if trials.repeats or space.repeats else taken,
@@ -164,6 +174,7 @@ class Data:
         return Data(
             x=np.pad(x, ((0, extra), (0, 0))),
             y=np.pad(y, (0, extra)),
+            values=y,
             mask=np.pad(np.ones(n), (0, extra)),
             points=x,
             pending=x[:0],

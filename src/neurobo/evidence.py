@@ -271,13 +271,11 @@ def scheduled(data: Data, wide: Wide, *, ard: bool = False, noise: float | None 
         # A search begins where the one before ended, but afresh when the number has doubled.
         if m.bit_length() == sizes[-1].bit_length():
             # Of many, an even share of early and late ones says enough.
-            some = np.linspace(0, m - 1, min(m, MOST)).astype(int)
-            x, y = data.x[some], data.y[some]
-            mean, sd = float(np.mean(y)), float(np.std(y)) or 1.0
-            unit = np.round((y - mean) / sd, 8)
+            some, _, sd = data.alone(np.linspace(0, m - 1, min(m, MOST)).astype(int))
             here = None if noise is None else noise / sd**2
-            p = _searched(x.tobytes(), unit.tobytes(), len(some), wide, ard, here, p)
-    found = _hyper(np.array(p), Data.pad(x, unit), wide)
+            x, y = some.x[: some.n].tobytes(), some.y[: some.n].tobytes()
+            p = _searched(x, y, some.n, wide, ard, here, p)
+    found = _hyper(np.array(p), some, wide)
     variance = found.noise * sd**2 if noise is None else noise
     return Hyper(found.gamma, found.scale * sd, variance, found.scales)
 

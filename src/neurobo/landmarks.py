@@ -15,7 +15,7 @@ from jax import Array
 from jax.scipy.linalg import cho_solve, solve_triangular
 from jaxtyping import Float, Int
 
-DENSE = 1024
+DENSE = 768
 """Rows up to which whole matrices are used."""
 RANK = 512
 """Landmarks beyond that."""

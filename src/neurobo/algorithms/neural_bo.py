@@ -56,7 +56,7 @@ class NeuralBO(Drawing):
     def posterior(self, key: Array, data: Data) -> tangents.Exact:
         """h(x; θ_t) and ν σ_t(x); the network's start θ0 is the same throughout a run."""
         # The network learns from the first observations, in units that later ones do not change.
-        early, offset, unit = data.first(data.n - data.n % self.update_every).in_own_units()
+        early, offset, unit = data.alone(np.arange(data.n - data.n % self.update_every))
         hyper = self.hyper(early)
         ridge = hyper.noise / hyper.scale**2  # λ
         recipe = Recipe(
