@@ -25,8 +25,8 @@ from neurobo.bench.peers.base import split_options
 from neurobo.bench.problems.synthetic import gp_curve
 
 RESULTS = Path("results/sto-figure1/runs.jsonl")
-ITERATIONS = 25
-SEEDS = 20
+ITERATIONS = 15
+SEEDS = 12
 PAPER = "depth=8,width=64"
 ENSEMBLE = f"deep-ensemble:acquisition=draw,gamma=evidence,activation=relu,{PAPER}"
 METHODS = (
@@ -79,7 +79,7 @@ def records() -> dict[tuple[str, int, int], list[float]]:
 def table() -> None:
     done = records()
     means: dict[tuple[str, int], np.ndarray] = {}
-    print("| method | B | seeds | mean regret | after 5 | after 10 | after 25 |")
+    print("| method | B | seeds | mean regret | after 5 | after 10 | after 15 |")
     print("|---|---|---|---|---|---|---|")
     for algorithm, batch in METHODS:
         keys = [(algorithm, batch, seed) for seed in range(SEEDS)]
@@ -87,7 +87,7 @@ def table() -> None:
         if not len(curves):
             continue
         means[algorithm, batch] = curves.mean(1)
-        after = " | ".join(f"{curves[:, t - 1].mean():.2g}" for t in (5, 10, 25))
+        after = " | ".join(f"{curves[:, t - 1].mean():.2g}" for t in (5, 10, 15))
         print(f"| `{algorithm}` | {batch} | {len(curves)} | {curves.mean():.3f} | {after} |")
     print("\n| claim | better in | p (Wilcoxon, one-sided) |\n|---|---|---|")
     for claim, better, worse in CLAIMS:

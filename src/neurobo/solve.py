@@ -183,7 +183,7 @@ def first_state(problem: Problem) -> State:
 
 def steps_for(rows: int) -> int:
     """How many steps are worth their time: with many rows the first few do nearly all."""
-    return 20 if rows <= 512 else 6
+    return int(np.clip(2560 // rows, 6, 20))
 
 
 def gauss_newton(
