@@ -25,12 +25,8 @@ D = 20
 def f(x: np.ndarray) -> float:
     """Ackley's function around (0.1, …, 0.1)."""
     z = 3 * (x - 0.1)
-    return float(
-        20
-        - 20 * np.exp(-0.2 * np.sqrt(np.mean(z**2)))
-        + np.e
-        - np.exp(np.mean(np.cos(2 * np.pi * z)))
-    )
+    far = 20 * np.exp(-0.2 * np.sqrt(np.mean(z**2)))
+    return float(20 - far + np.e - np.exp(np.mean(np.cos(2 * np.pi * z))))
 
 
 def main() -> None:
@@ -40,9 +36,11 @@ def main() -> None:
     given = parser.parse_args()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     compiled: Counter[str] = Counter()
-    jax.monitoring.register_event_duration_secs_listener(
-        lambda event, _seconds, **_kw: compiled.update([event])
-    )
+
+    def count(event: str, duration_secs: float, **kwargs: Any) -> None:
+        compiled.update([event])
+
+    jax.monitoring.register_event_duration_secs_listener(count)
     ends: list[float] = [time.perf_counter()]
     memory: list[float] = []
 
@@ -55,7 +53,7 @@ def main() -> None:
         f, [(-1.0, 1.0)] * D, given.trials, algorithm=given.algorithm, seed=0, callbacks=[note]
     )
     seconds = np.diff(ends)
-    best = np.minimum.accumulate([t.value for t in study.trials])
+    best = np.minimum.accumulate([float(t.value or 0.0) for t in study.trials])
     traces = {k: n for k, n in compiled.items() if "trace" in k or "backend_compile" in k}
     RESULTS.mkdir(parents=True, exist_ok=True)
     out = {"seconds": seconds.tolist(), "memory": memory, "best": best.tolist(), "events": traces}
@@ -64,8 +62,9 @@ def main() -> None:
     for low, high in [(0, 100), (100, 500), (500, 1000), (1000, 1500), (1500, 2000)]:
         part = seconds[low:high]
         if len(part):
+            most, lowest = max(memory[low:high]), best[low + len(part) - 1]
             print(f"| {low} to {high} | {np.median(part):.2f} | {part.max():.1f} | "
-                  f"{max(memory[low:high]):.2f} | {best[min(high, len(best)) - 1]:.3f} |")  # fmt: skip
+                  f"{most:.2f} | {lowest:.3f} |")  # fmt: skip
     print(traces)
 
 
