@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import neurobo
 from neurobo import gp, posterior
 from neurobo.data import Data
 from neurobo.evidence import JITTER, Hyper
@@ -84,6 +85,21 @@ def test_wide_finite_networks_have_the_same_distribution(x64: None) -> None:
         sample.append(np.asarray(drawn(jnp.asarray(at))))
     mean, _ = exact.mean_and_sd(jnp.asarray(at))
     _agree(np.array(sample), np.asarray(mean), np.asarray(exact.covariance(jnp.asarray(at))))
+
+
+@pytest.mark.slow
+def test_sto_bnts_with_wide_networks_has_the_distribution_of_ntk_gp(x64: None) -> None:
+    """The algorithm itself, two hidden layers; 600 draws in batches, four standard errors."""
+    x, y, at = _data()
+    data, points = Data.pad(x, y), jnp.asarray(at)
+    wide_hyper = Hyper((1.3, 1.3), 1.0, 0.05, (1.0,) * x.shape[1])
+    exact = gp.condition(data, Wide(2, "relu"), wide_hyper)
+    algorithm = neurobo.STOBNTS(width=1024, depth=2, gamma=1.3, noise=0.05)
+    sample = []
+    for i in range(0, N, 10):
+        sample += [s(points) for s in algorithm.scores(jax.random.key(2), data, range(i, i + 10))]
+    mean, _ = exact.mean_and_sd(points)
+    _agree(np.array(sample), np.asarray(mean), np.asarray(exact.covariance(points)))
 
 
 def _agree(sample: np.ndarray, mean: np.ndarray, covariance: np.ndarray) -> None:
