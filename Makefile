@@ -5,7 +5,7 @@ READY := .venv/.ready
 BENCH := .venv/.ready-bench
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test hebo test-slow test-peers lint format bench bench-solver bench-smoke bench-results clean help
+.PHONY: demo test hebo test-slow test-peers lint format bench bench-solver bench-smoke bench-latency bench-results clean help
 
 help:                ## list the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*##/\t/'
@@ -65,6 +65,9 @@ bench-smoke: $(READY)  ## two minutes: small runs, compared with the stored refe
 
 hebo: .venv-hebo/.ready  ## an environment for HEBO; use it by NEUROBO_HEBO_PYTHON
 	@echo "export NEUROBO_HEBO_PYTHON=$(CURDIR)/.venv-hebo/bin/python"
+
+bench-latency: $(BENCH)  ## seconds and memory of a suggestion from 50 to 10,000 observations (an hour)
+	$(BIN)/python benchmarks/latency.py
 
 bench-results: $(BENCH)  ## run what docs/results.md shows (resumable) and write it again
 	$(BIN)/python benchmarks/results_page.py
