@@ -33,6 +33,7 @@ RUNS = {
     "bbob": [],
     "peers": [],
     "mixed": [],
+    "noisy": [],
 }  # fmt: skip
 
 # Means of 10 runs of GP-EI and of Neural Greedy, without and with noise: the Neural Greedy thesis

@@ -47,11 +47,13 @@ class Sketch(NamedTuple):
     """H = C L⁻ᵀ."""
     factor: Float[Array, "m m"]
     """L, where L Lᵀ = M."""
+    inner: Float[Array, "m m"]
+    """Hᵀ H."""
 
     def solve(self, shift: Float[Array, ""], right: Float[Array, " n"]) -> Float[Array, " m"]:
         """a with the least ‖b - C a‖² + s aᵀ M a."""
-        inner = self.half.T @ self.half + shift * jnp.eye(self.half.shape[1])
-        found = cho_solve((jnp.linalg.cholesky(inner), True), self.half.T @ right)
+        raised = self.inner + shift * jnp.eye(len(self.inner))
+        found = cho_solve((jnp.linalg.cholesky(raised), True), self.half.T @ right)
         return solve_triangular(self.factor, found, lower=True, trans=1)
 
 
@@ -78,17 +80,16 @@ def explained(
     With L Lᵀ = M, A = L⁻¹ Cᵀ/σ and B = I + A Aᵀ the variance explained is kᵀ L⁻ᵀ (I - B⁻¹) L⁻¹ k.
     A diagonal of zero marks a row that does not count.
     """
-    half, factor = sketch(columns, chosen)
+    half, factor, inner = sketch(columns, chosen)
     count = jnp.maximum(jnp.sum(diagonal > 0), 1)
     missing = jnp.sum(jnp.maximum(diagonal - jnp.sum(half**2, axis=1), 0.0)) / count
     sd = jnp.sqrt(noise + missing)
-    a = half.T / sd
-    b = jnp.linalg.cholesky(jnp.eye(len(factor)) + a @ a.T)
     unit = jnp.eye(len(factor))
+    b = jnp.linalg.cholesky(unit + inner / sd**2)
     whiten = solve_triangular(factor, unit, lower=True)
     # A little more than nothing, so that a direction about which nothing is known does no harm.
     known = jnp.linalg.cholesky((1 + 1e-10) * unit - cho_solve((b, True), unit))
-    gain = whiten.T @ cho_solve((b, True), a) / sd
+    gain = whiten.T @ cho_solve((b, True), half.T) / sd**2
     return Explained(known.T @ whiten, gain, missing / (jnp.sum(diagonal) / count))
 
 
@@ -97,4 +98,5 @@ def sketch(columns: Float[Array, "n m"], chosen: Int[Array, " m"]) -> Sketch:
     among = columns[chosen]
     floor = 1e-10 * jnp.max(jnp.diag(among)) + 1e-300
     factor = jnp.linalg.cholesky(among + floor * jnp.eye(len(among)))
-    return Sketch(solve_triangular(factor, columns.T, lower=True).T, factor)
+    half = solve_triangular(factor, columns.T, lower=True).T
+    return Sketch(half, factor, half.T @ half)

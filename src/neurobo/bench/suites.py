@@ -53,6 +53,9 @@ GREEDY_SET = (
     "rastrigin-100",
 )
 GAMMAS = (0.5, 1, 1.5, 2, 3, 5)
+NOISY = tuple(
+    f"{name}-{d}+variance=0.01" for name in ("ackley", "levy", "michalewicz") for d in (10, 20)
+)
 HIGH = tuple(f"{name}-{d}" for name in ("ackley", "levy", "michalewicz") for d in (10, 20, 50, 100))
 
 SUITES = {
@@ -107,6 +110,13 @@ SUITES = {
             ),
             (OURS, "botorch-logei", "smac-forest", "random"),
             budgets={"ackley-20+variance=0.01": 2000},
+        ),
+        Suite(
+            "noisy",
+            "a part of that at 150 evaluations: Ackley, Levy and Michalewicz, d = 10 and 20",
+            NOISY,
+            ("neural-bo", "neural-greedy", "neural-linear-ts", "botorch-logei"),
+            budgets=dict.fromkeys(NOISY, 150),
         ),
         Suite(
             "bbob",
