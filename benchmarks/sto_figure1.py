@@ -5,8 +5,8 @@
 
 Each seed is another draw from a Gaussian process (squared-exponential kernel, length scale 0.1) and
 another three points to begin with. Networks have the paper's 8 layers of width 64 and its σ_w = 1.5
-unless the name says otherwise. The figure compared is the simple regret after each iteration, averaged over the
-iterations: it rewards arriving, and arriving early.
+unless the name says otherwise. The figure compared is the simple regret after each iteration,
+averaged over the iterations: it rewards arriving, and arriving early.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import neurobo
+from neurobo.cli import cache
 from neurobo.demo import SPACE, TEXTBOOK, tank
 from neurobo.space import Space
 
@@ -63,3 +65,32 @@ def test_help_is_there_and_light() -> None:
 def test_the_demo_s_reference_point_is_valid() -> None:
     assert Space.of(SPACE).contains(TEXTBOOK)
     assert 1.0 < tank(TEXTBOOK) < 5.0
+
+
+def test_compiled_code_is_kept_in_the_user_s_cache_folder(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv("JAX_COMPILATION_CACHE_DIR", raising=False)
+    monkeypatch.setenv("JAX_COMPILATION_CACHE_MAX_SIZE", "1000000")  # put back afterwards
+    monkeypatch.setenv("NEUROBO_CACHE", "off")
+    cache.keep_compiled()
+    assert "JAX_COMPILATION_CACHE_DIR" not in os.environ
+    monkeypatch.delenv("NEUROBO_CACHE")
+    cache.keep_compiled()
+    assert os.environ["JAX_COMPILATION_CACHE_DIR"] == str(tmp_path / "neurobo" / "compiled")
+    assert (tmp_path / "neurobo" / "compiled").is_dir()
+
+
+def test_what_the_user_has_set_for_jax_stays(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", "mine")
+    cache.keep_compiled()
+    assert os.environ["JAX_COMPILATION_CACHE_DIR"] == "mine"
+    monkeypatch.delenv("JAX_COMPILATION_CACHE_DIR")
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    cache.keep_compiled()  # no folder can be made there
+    assert "JAX_COMPILATION_CACHE_DIR" not in os.environ

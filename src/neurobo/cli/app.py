@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from neurobo.cli import bench
+from neurobo.cli.cache import keep_compiled
 from neurobo.errors import NeuroboError, NeuroboWarning
 
 app = typer.Typer(
@@ -105,6 +106,7 @@ def problems(as_json: AsJson = False) -> None:
 
 def main() -> None:
     warnings.formatwarning = _note
+    keep_compiled()
     try:
         app()
     except NeuroboError as error:

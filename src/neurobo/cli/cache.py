@@ -1,0 +1,39 @@
+"""What XLA compiles for the command line is kept in the user's cache folder.
+
+Only here: JAX's cache is one for the whole process, so a library must not set it for its host.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+OFF = "NEUROBO_CACHE"
+"""Set it to "off" to keep nothing."""
+_MOST = 256 * 2**20
+"""Bytes; JAX removes what was not used for the longest time."""
+
+
+def folder() -> Path:
+    home = Path.home()
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local"
+    elif sys.platform == "darwin":
+        base = home / "Library" / "Caches"
+    else:
+        base = os.environ.get("XDG_CACHE_HOME") or home / ".cache"
+    return Path(base) / "neurobo" / "compiled"
+
+
+def keep_compiled() -> None:
+    """Before JAX is imported. What the user has set for JAX stays."""
+    if os.environ.get(OFF, "").lower() == "off" or "JAX_COMPILATION_CACHE_DIR" in os.environ:
+        return
+    try:
+        folder().mkdir(parents=True, exist_ok=True)
+    except OSError:  # a home that cannot be written to: compile each time
+        return
+    os.environ["JAX_COMPILATION_CACHE_DIR"] = str(folder())
+    os.environ.setdefault("JAX_COMPILATION_CACHE_MAX_SIZE", str(_MOST))
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
