@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from neurobo.cli import bench
+from neurobo.cli import bench, study
 from neurobo.errors import NeuroboError, NeuroboWarning
 
 app = typer.Typer(
@@ -19,6 +19,7 @@ app = typer.Typer(
     help="Neural black-box optimisation: the minimum of an expensive function in few evaluations.",
     pretty_exceptions_enable=False,
 )
+app.add_typer(study.app)
 app.add_typer(bench.app, name="bench")
 out = Console()
 
