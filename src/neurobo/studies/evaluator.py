@@ -12,15 +12,16 @@ import contextlib
 import importlib
 import json
 import os
+import select
 import selectors
 import shutil
 import signal
 import subprocess
 import sys
-import threading
+import time
 import traceback
 from collections.abc import Callable
-from typing import IO, Any
+from typing import IO, Any, NoReturn
 
 OUT, ERR = 1 << 20, 1 << 16
 """Bytes of standard output and of standard error that are remembered."""
@@ -33,14 +34,15 @@ def main() -> None:
     requests = os.fdopen(os.dup(0), "rb", buffering=0)
     with open(os.devnull, "rb") as nothing:  # the objective shall not read our requests
         os.dup2(nothing.fileno(), 0)
-    die_with_parent(signal.SIGKILL)
+    if os.fork() == 0:  # nothing is loaded and no thread runs yet: this is safe
+        _guard(requests.fileno())
     functions = _Functions()
     while line := _line(requests):
         request = json.loads(line)
         if request["kind"] == "command":
             reply = run_command(request, requests, lambda pid: _say(replies, {"group": pid}))
         else:
-            reply = functions.call(request, requests)
+            reply = functions.call(request)
         _say(replies, reply)
     os.killpg(0, signal.SIGKILL)  # the runner is gone, or wants no more
 
@@ -58,14 +60,29 @@ def _line(requests: IO[bytes]) -> bytes:
     return bytes(found)
 
 
-def die_with_parent(sign: int) -> None:
-    """Ask Linux to send a signal when the parent dies; elsewhere the closed pipe has to do."""
-    if not sys.platform.startswith("linux"):
-        return
-    import ctypes
+def _guard(requests: int) -> NoReturn:
+    """Wait for the end of the runner, then end this group: a function that hangs cannot.
 
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(1, sign)  # PR_SET_PDEATHSIG
+    It keeps nothing open but the pipe of the requests, so that the runner sees our end, too.
+    """
+    os.closerange(0, requests)
+    os.closerange(requests + 1, 256)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # politeness is for the objective
+    hang_up = select.poll()
+    hang_up.register(requests, 0)
+    hang_up.poll()
+    time.sleep(1.0)  # the evaluator itself ends the program that it runs, if it can
+    os.killpg(0, signal.SIGKILL)
+    os._exit(0)
+
+
+def die_with_parent() -> None:
+    """Ask Linux to end this process with its parent, should somebody kill that."""
+    if sys.platform.startswith("linux"):
+        import ctypes
+
+        with contextlib.suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
 # Programs -----------------------------------------------------------------------------------------
@@ -84,7 +101,7 @@ def run_command(
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,
-            preexec_fn=_dies_too,  # no thread of this process holds a lock: there is only one
+            preexec_fn=die_with_parent,  # safe: this process has no other thread
         )
     except (OSError, ValueError, subprocess.SubprocessError) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
@@ -125,10 +142,6 @@ def run_command(
             while end.read(pipe):
                 pass
     return {"code": process.returncode, "out": str(out), "err": str(err)}
-
-
-def _dies_too() -> None:
-    die_with_parent(signal.SIGKILL)
 
 
 def _kill(group: int) -> None:
@@ -176,9 +189,7 @@ class _Functions:
     def __init__(self) -> None:
         self._known: dict[tuple[str, str], Callable[[Any], Any]] = {}
 
-    def call(self, request: dict[str, Any], requests: IO[bytes]) -> dict[str, Any]:
-        over = threading.Event()
-        threading.Thread(target=_watch, args=(requests, over), daemon=True).start()
+    def call(self, request: dict[str, Any]) -> dict[str, Any]:
         try:
             os.chdir(request["cwd"])
             function = self._function(request)
@@ -187,7 +198,6 @@ class _Functions:
             trace = traceback.format_exception(error)
             return {"error": repr(error), "trace": "".join(trace[-TRACE:])}
         finally:
-            over.set()
             sys.stdout.flush()
             sys.stderr.flush()
 
@@ -203,15 +213,6 @@ class _Functions:
                 raise TypeError(f"{':'.join(name)} must be a function, got {found!r}")
             self._known[name] = found
         return self._known[name]
-
-
-def _watch(requests: IO[bytes], over: threading.Event) -> None:
-    """End everything if the runner goes away while a function runs."""
-    with selectors.DefaultSelector() as ready:
-        ready.register(requests, selectors.EVENT_READ)
-        while not over.is_set():
-            if ready.select(0.2) and not over.is_set():
-                os.killpg(0, signal.SIGKILL)
 
 
 def _plain(value: Any) -> Any:

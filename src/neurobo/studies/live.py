@@ -28,12 +28,10 @@ MOST_RUNNING = 12
 class Pace:
     """When the run will be over, from how fast trials ended since it began."""
 
-    def __init__(self) -> None:
-        self._began, self._first = time.monotonic(), -1
+    def __init__(self, finished: int) -> None:
+        self._began, self._first = time.monotonic(), finished
 
     def seconds_left(self, finished: int, total: int) -> float | None:
-        if self._first < 0:
-            self._first = finished
         done = finished - self._first
         if not done or finished >= total:
             return None
@@ -44,8 +42,9 @@ class Lines:
     """One line for each trial that ended, with the time."""
 
     def __init__(self, file: StudyFile, study: Study, console: Console) -> None:
-        self._file, self._console, self._pace = file, console, Pace()
+        self._file, self._console = file, console
         self._seen = {t.number for t in Tally.of(study).trials}
+        self._pace = Pace(len(self._seen))
 
     def __enter__(self) -> Self:
         return self
@@ -83,10 +82,10 @@ class Screen:
     """A table that is drawn again and again in its place."""
 
     def __init__(self, file: StudyFile, study: Study, console: Console) -> None:
-        self._file, self._study, self._pace = file, study, Pace()
-        self._console = console
+        self._file, self._console = file, console
         self._seconds: Sequence[float] = ()
         self._tally = Tally.of(study)
+        self._pace = Pace(len(self._tally.trials))
         self._live = Live(console=console, get_renderable=self._table, refresh_per_second=4)
 
     def __enter__(self) -> Self:

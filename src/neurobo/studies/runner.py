@@ -50,8 +50,16 @@ class Shared(Alone):
         self._seconds, self._retries = file.table.lease.seconds, file.table.retries
         self.leases = Renewal(study, self._seconds)
         self._looked = -math.inf
+        self._told_to_stop = False
 
     def look_around(self) -> None:
+        if self.study._stop_flag and not self._told_to_stop:
+            self._told_to_stop = True
+            count = len(self.leases)
+            self._note(
+                f"stopping: {count} running trial{'s' * (count != 1)} will be finished; "
+                "Ctrl-C again stops now"
+            )
         if time.monotonic() - self._looked < min(TICK, self._seconds / 4):
             return
         self._looked = time.monotonic()
@@ -142,13 +150,8 @@ def run(
     home = Shared(file, study, note)
     loop = Run(file.space, home, places, table.budget.trials, batch=1)
 
-    def stopping() -> None:
-        study._stop_flag = True
-        count = len(loop.running)
-        note(
-            f"stopping: {count} running trial{'s' * (count != 1)} will be finished; "
-            "Ctrl-C again stops now"
-        )
+    def stop() -> None:
+        study._stop_flag = True  # the loop says so: a handler must not print into another print
 
     with (
         explained(file),
@@ -156,7 +159,7 @@ def run(
         display(study) as shown,
         places,
         home.leases,
-        _two_interrupts(stopping),
+        _two_interrupts(stop),
     ):
         why = loop.go(end, callbacks, shown)
     if not why and study._stop_flag:

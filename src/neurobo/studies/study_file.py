@@ -242,8 +242,7 @@ def _deeper(study: StudyFile) -> Iterator[Mistake]:
     try:
         _ = study.algorithm
     except InvalidInput as error:
-        key = "options" if table.algorithm in str(error) or "option" in str(error) else "algorithm"
-        key = "algorithm" if str(error).startswith("algorithm must") else key
+        key = "algorithm" if str(error).startswith("algorithm must") else "options"
         yield Mistake(study.line(key), f"{key}: {error}")
     except TypeError as error:  # an option of the wrong kind
         yield Mistake(study.line("options"), f"options: {error}, got {table.options}")
