@@ -224,7 +224,8 @@ LEDGER = """import json, os, random, sys, time
 x, c = sys.argv[1:]
 time.sleep(random.random() * 0.2)
 value = (float(x) - 1) ** 2 + (c == "a")
-line = json.dumps({"trial": int(os.environ["NEUROBO_TRIAL"]), "x": float(x), "value": value})
+trial = int(os.environ["NEUROBO_TRIAL"])
+line = json.dumps({"trial": trial, "point": [float(x), c], "value": value})
 with open(os.environ["NEUROBO_STUDY_FOLDER"] + "/ledger", "a") as ledger:
     ledger.write(line + "\\n")
 time.sleep(random.random() * 0.2)
@@ -263,11 +264,11 @@ def _check_ledger(file: StudyFile, trials: int) -> Counter[str]:
         assert values[trial.number] == trial.value
     for number in values.keys() - {t.number for t in tally.complete}:
         assert by_number[number].user_attrs[FAILURE].startswith("lost: ")
-    first: dict[float, int] = {}
+    seen = set()
     for entry in written:
-        if entry["x"] in first:
+        if tuple(entry["point"]) in seen:
             assert "retry_of" in by_number[entry["trial"]].user_attrs
-        first.setdefault(entry["x"], entry["trial"])
+        seen.add(tuple(entry["point"]))
     points = [(t.params["x"], t.params["c"]) for t in tally.complete]
     assert len(set(points)) == len(points)
     states = Counter(t.state.name for t in study.trials)

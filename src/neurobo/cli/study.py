@@ -11,12 +11,13 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from neurobo.errors import InvalidInput
+from neurobo.errors import InvalidInput, NeuroboError
 
 if TYPE_CHECKING:
     from optuna.study import Study
 
     from neurobo.studies.study_file import StudyFile
+    from neurobo.studies.tally import Tally
 
 app = typer.Typer()
 out = Console()
@@ -147,13 +148,13 @@ def run(
         raise typer.Exit(1)
 
 
-def _print_best(file: StudyFile, trial: Any) -> None:
+def _print_best(file: StudyFile, trial: Any, title: str = "Best so far") -> None:
     from neurobo.studies.tally import short
 
     if trial is None:
         _say("no feasible result yet")
         return
-    table = Table(title=f"Best so far: trial {trial.number}", title_justify="left", min_width=32)
+    table = Table(title=f"{title}: trial {trial.number}", title_justify="left", min_width=32)
     table.add_column("parameter")
     table.add_column("value", justify="right", overflow="fold")
     for name, value in trial.params.items():
@@ -274,3 +275,186 @@ def status(file: File = DEFAULT, as_json: AsJson = False) -> None:
         _say(f"  running: trial {trial.number} for {duration(elapsed(trial, now))} ({lease})")
     for trial in tally.failed[-3:]:
         _say(f"  failed: trial {trial.number}: {trial.user_attrs.get('failure', 'unknown')}")
+
+
+@app.command()
+def best(
+    file: File = DEFAULT,
+    n: Annotated[int, typer.Option("-n", "--number", min=1, help="How many.")] = 1,
+    as_json: AsJson = False,
+) -> None:
+    """The best feasible points; under noise by what the surrogate expects, not by luck."""
+    from neurobo.studies.surrogate import ranked, surrogate
+    from neurobo.studies.tally import Tally
+
+    study_file, study = _open(file)
+    tally = Tally.of(study)
+    belief = surrogate(study_file.space, tally)
+    found = ranked(tally, belief, n)
+    if not found:
+        raise NeuroboError(_nothing(tally))
+    noisy = belief is not None and belief.noisy
+    if as_json:
+        points = [
+            {
+                "id": c.trial.number, "value": c.trial.value, "mean": c.mean, "sd": c.sd,
+                "params": c.trial.params, "constraints": c.trial.constraints,
+            }
+            for c in found
+        ]  # fmt: skip
+        noise = belief.noise_sd if belief is not None and noisy else 0.0
+        typer.echo(json.dumps({"noise_sd": noise, "by": "mean" if noisy else "value",
+                               "best": points}))  # fmt: skip
+        return
+    for contender in found:
+        _print_best(study_file, contender.trial, title="Best" if n == 1 else "Good")
+        if noisy and contender.mean is not None and contender.sd is not None:
+            _say(f"expected there: {contender.mean:.5g} ± {2 * contender.sd:.2g} (2 sd)")
+    if belief is not None and noisy:
+        _say(
+            f"The values are noisy (sd about {belief.noise_sd:.2g}), so points are ranked by what "
+            "the surrogate expects."
+        )
+
+
+def _nothing(tally: Tally) -> str:
+    if tally.complete:
+        return f"a feasible result is needed, got {len(tally.complete)} that are not feasible"
+    return f"a result is needed, got none ({len(tally.failed)} failed)"
+
+
+@app.command("import")
+def import_(
+    file: File,
+    results: Annotated[Path, typer.Argument(help="A CSV file with a heading.")],
+    value_column: Annotated[str, typer.Option(help="The column of the values.")] = "value",
+    skip_bad: Annotated[bool, typer.Option(help="Leave bad rows out.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Begin with earlier results. Columns are matched by name; an empty value means it failed.
+
+    If any row is bad, all bad ones are listed and nothing is imported.
+    """
+    from rich.progress import track
+
+    from neurobo.studies.store import explained, open_study
+    from neurobo.studies.study_file import read_study
+    from neurobo.studies.transfer import read_results, store_rows
+
+    study_file = read_study(file)
+    reading = read_results(study_file, results, value_column)
+    if reading.bad and not skip_bad:
+        shown = "".join(f"\n  {text}" for text in reading.bad[:50])
+        more = f"\n  and {len(reading.bad) - 50} more" if len(reading.bad) > 50 else ""
+        raise InvalidInput(
+            f"every row of {results} must be right (or use --skip-bad), got {len(reading.bad)} bad "
+            f"of {len(reading.bad) + len(reading.rows)}; nothing was imported{shown}{more}"
+        )
+    study = open_study(study_file)
+    with explained(study_file):
+        steps = store_rows(study, study_file.space, results, reading)
+        total = len(reading.rows)
+        console = Console(stderr=True)
+        new = sum(track(steps, "importing", total=total, console=console, transient=True))
+    told = {"imported": new, "known_before": total - new, "bad": reading.bad}
+    if as_json:
+        typer.echo(json.dumps({**told, "ignored_columns": reading.ignored}))
+        return
+    _say(f"imported {new} results" + (f", {total - new} were there before" * (total > new)))
+    for text in reading.bad:
+        _say(f"  left out: {text}")
+    if reading.ignored:
+        _say(f"columns that mean nothing here: {', '.join(reading.ignored)}")
+
+
+@app.command()
+def export(
+    file: File = DEFAULT,
+    form: Annotated[
+        str | None, typer.Option("--format", help="csv, json or parquet [default: by --out].")
+    ] = None,
+    to: Annotated[Path | None, typer.Option("--out", help="A file instead of the screen.")] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Also running trials and those begun again.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """All results as a table."""
+    from neurobo.studies.transfer import FORMATS, as_text, table_of, write_parquet
+
+    chosen = "json" if as_json else form or (to.suffix.lstrip(".") if to else "") or "csv"
+    if chosen not in FORMATS:
+        raise InvalidInput(f"the format must be one of {list(FORMATS)}, got {chosen!r}")
+    if chosen == "parquet" and to is None:
+        raise InvalidInput("a Parquet file must have a name (--out), got none")
+    study_file, study = _open(file)
+    rows = table_of(study, study_file, everything=everything)
+    if to is None:
+        typer.echo(as_text(rows, chosen), nl=False)
+        return
+    if chosen == "parquet":
+        write_parquet(rows, to)
+    else:
+        to.write_text(as_text(rows, chosen), encoding="utf-8")
+    _say(f"wrote {to}")
+
+
+@app.command()
+def report(
+    file: File = DEFAULT,
+    to: Annotated[
+        Path | None, typer.Option("--out", help="The page [default: beside the study file].")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write one HTML page about the study: it needs nothing but a browser."""
+    from neurobo.studies.report import write_report
+
+    study_file, study = _open(file)
+    target = to or study_file.path.with_suffix(".html")
+    with Console(stderr=True).status("looking at the results …"):
+        write_report(study_file, study, target)
+    if as_json:
+        typer.echo(json.dumps({"report": str(target)}))
+    else:
+        _say(f"wrote {target}")
+
+
+@app.command()
+def plot(
+    file: File = DEFAULT,
+    to: Annotated[
+        Path | None, typer.Option("--out", help="A folder [default: NAME.plots beside the file].")
+    ] = None,
+    form: Annotated[str, typer.Option("--format", help="png or svg.")] = "png",
+    as_json: AsJson = False,
+) -> None:
+    """Write the pictures of the report as files."""
+    from neurobo.studies.pictures import write_pictures
+
+    if form not in ("png", "svg"):
+        raise InvalidInput(f"the format must be 'png' or 'svg', got {form!r}")
+    study_file, study = _open(file)
+    target = to or study_file.path.with_suffix(".plots")
+    with Console(stderr=True).status("drawing …"):
+        written = write_pictures(study_file, study, target, form)
+    if as_json:
+        typer.echo(json.dumps({"pictures": [str(path) for path in written]}))
+    else:
+        for path in written:
+            _say(f"wrote {path}")
+
+
+@app.command()
+def dashboard(
+    file: File = DEFAULT,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Where it listens.")] = 8080,
+    host: Annotated[str, typer.Option(help="Who may connect: this machine only.")] = "127.0.0.1",
+) -> None:
+    """Open optuna-dashboard on the study (needs the extra `dashboard`)."""
+    from neurobo.optional import require
+
+    server = require("optuna_dashboard", extra="dashboard")
+    _, study = _open(file)
+    _say(f"http://{host}:{port}  (Ctrl-C ends it; constraints are not shown there)")
+    server.run_server(study._storage, host=host, port=port)
