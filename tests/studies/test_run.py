@@ -83,8 +83,9 @@ def test_constraints_and_attributes_are_kept_by_name(tmp_path: Path) -> None:
 
 def test_maximise_is_minimise_of_the_negative(tmp_path: Path) -> None:
     down = _run(read(tmp_path / "down", space=TWO, goal=GOAL, trials=10))
-    up = _run(read(tmp_path / "up", space=TWO, goal=GOAL.replace("return (", "return -("). replace("+ (", "- ("),
-                   trials=10, top=FAST + 'direction = "maximize"'))  # fmt: skip
+    goal = GOAL.replace("return (", "return -(").replace("+ (", "- (")
+    top = FAST + 'direction = "maximize"'
+    up = _run(read(tmp_path / "up", space=TWO, goal=goal, trials=10, top=top))
     assert _points(up) == _points(down)
     assert up.best_value == -down.best_value
 
@@ -218,7 +219,7 @@ def test_ctrl_c_once_finishes_and_twice_stops_now(tmp_path: Path) -> None:
     assert states == ["COMPLETE", "COMPLETE", "FAIL", "WAITING"]  # begun again by the next run
 
 
-# Several at once, and killed at random: minutes ----------------------------------------------------
+# Several at once, and killed at random: minutes -------------------------------------------------
 
 LEDGER = """import json, os, random, sys, time
 x, c = sys.argv[1:]
@@ -245,7 +246,7 @@ def _ledger(folder: Path) -> list[dict[str, Any]]:
 
 
 def _acknowledged(text: str) -> dict[int, str]:
-    return dict((int(n), value) for n, value in re.findall(r"trial (\d+): (-?[\d.e+-]+),", text))
+    return {int(n): value for n, value in re.findall(r"trial (\d+): (-?[\d.e+-]+),", text)}
 
 
 def _check_ledger(file: StudyFile, trials: int) -> Counter[str]:

@@ -220,7 +220,7 @@ def test_an_array_of_objects_is_refused_and_not_loaded(tmp_path: Path) -> None:
 
     np.save(tmp_path / "p.npy", np.array([Bomb()], dtype=object), allow_pickle=True)
     text = 'name = "a"\nbudget = { trials = 1 }\n[pool]\npath = "p.npy"'
-    with pytest.raises(InvalidStudyFile, match="array of numbers, got .* Object arrays"):
+    with pytest.raises(InvalidStudyFile, match=r"array of numbers, got .* Object arrays"):
         read_study(_write(tmp_path, text))
     assert not (tmp_path / "exploded").exists()
 
