@@ -51,7 +51,7 @@ def on_laptop_and_phone(text: str, probe: str, tmp_path: Path) -> list[dict[str,
     (tmp_path / "page.html").write_text(text.replace("</body>", probe + "</body>"))
     (tmp_path / "frames.html").write_text(FRAMES)
     dom, errors = browse(tmp_path / "frames.html", tmp_path)
-    assert not errors
+    assert not errors, errors
     told = re.findall(r"<pre>TOLD(.*?)DLOT</pre>", dom)
     unescaped = [t.replace("&gt;", ">").replace("&lt;", "<").replace("&amp;", "&") for t in told]
     return [json.loads(t) for t in unescaped]

@@ -24,7 +24,7 @@ from neurobo.loop import FAILURE, ask
 from neurobo.progress import Silent
 from neurobo.sampler import is_void
 from neurobo.studies import runner
-from neurobo.studies.lease import LEASE, give_up_expired, lease, new_trial, successor
+from neurobo.studies.lease import LEASE, give_up, give_up_expired, lease, new_trial, successor
 from neurobo.studies.store import open_study
 from neurobo.studies.study_file import StudyFile, read_study
 from neurobo.studies.tally import Tally
@@ -101,7 +101,7 @@ def test_after_a_crash_the_remaining_suggestions_are_the_same(seed: int, tmp_pat
     options: dict[str, Any] = {"space": TWO, "goal": GOAL, "top": f"{FAST}seed = {seed}"}
     study = _run(read(tmp_path, trials=3 + seed % 4, **options))
     file = read(tmp_path, trials=9, **options)
-    whole = neurobo.minimize(_goal, file.space, 9, algorithm=file.algorithm, seed=seed,
+    whole = neurobo.minimize(_goal, file.space.distributions, 9, algorithm=file.algorithm, seed=seed,
                              progress=False)  # fmt: skip
     crashed = new_trial(study, _dead())
     for name, distribution in list(file.space.distributions.items())[: seed % 3]:
@@ -169,7 +169,7 @@ def test_two_runners_that_sweep_together_retry_once(tmp_path: Path) -> None:
     ask(trial, "x", file.space.distributions["x"])
     stale = two.get_trials(deepcopy=False)[0]
     assert give_up_expired(one, file.space, 1) == [0]
-    assert not runner.give_up(two, stale, file.space, 1, "lost")
+    assert not give_up(two, stale, file.space, 1, "lost")
     assert [t.state.name for t in one.trials] == ["FAIL", "WAITING"]
 
 

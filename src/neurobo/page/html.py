@@ -184,8 +184,9 @@ def _cell(cell: Cell | str) -> str:
 
 
 def text(given: str) -> str:
-    """Names come from records: nothing in them may become markup, here or in plotly's labels."""
-    return html.escape(given)
+    """Names come from records: nothing in them may become markup or, between dollar signs, a
+    formula, here or in plotly's labels."""
+    return html.escape(given).replace("$", "&#36;")
 
 
 def _inline(given: str) -> str:

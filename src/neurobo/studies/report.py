@@ -19,6 +19,8 @@ from neurobo.studies.study_file import StudyFile
 from neurobo.studies.surrogate import Slice
 
 BEST, OTHER, GREY = COLOURS[0], COLOURS[1], "#8a8f98"
+LINES = 300
+"""Of the parallel coordinates."""
 _HIDDEN = {"overlaying": "y", "range": [0, 1], "visible": False, "fixedrange": True}
 _MARGIN = {"l": 10, "r": 14, "t": 8, "b": 42}
 _RANKS = ((0.5, 1.0, 0.28, COLOURS[1]), (0.1, 0.5, 0.5, COLOURS[4]), (0.0, 0.1, 0.9, COLOURS[0]))
@@ -164,7 +166,11 @@ def _parallel(found: Findings) -> Block:
     """One line for each result through all parameters; good ones on top."""
     tally = found.tally
     names = list(found.space.parameters)
-    trials = sorted(thinned(tally.feasible or tally.complete, set()), key=tally.lower)[:300]
+    trials = sorted(tally.feasible or tally.complete, key=tally.lower)
+    total = len(trials)
+    if total > LINES:  # the best tenth of them, and an even share of the others
+        others = np.linspace(LINES // 10, total - 1, LINES - LINES // 10).astype(int)
+        trials = [*trials[: LINES // 10], *(trials[i] for i in others)]
     columns = {name: _places(found, name, [t.params.get(name) for t in trials]) for name in names}
     traces = []
     for first, last, strength, colour in _RANKS:
@@ -184,7 +190,7 @@ def _parallel(found: Findings) -> Block:
             {"x": x, "y": y, "text": words, "hoverinfo": "text", "mode": "lines",
              "line": {"color": pale(colour, strength), "width": 1.6}}
         )  # fmt: skip
-    labels = [text(name if len(name) <= 18 else name[:17] + "…") for name in names]
+    labels = [_label(name) for name in names]
     layout = {
         "xaxis": {
             **axis(""), "tickvals": list(range(len(names))), "ticktext": labels,
@@ -197,11 +203,17 @@ def _parallel(found: Findings) -> Block:
         "margin": {**_MARGIN, "b": 60},
     }  # fmt: skip
     caption = (
-        f"{len(trials)} {'feasible ' if tally.constrained else ''}results, one line each: the best "
-        "tenth in red-orange, the next to the median in yellow, the others in blue. Categories "
-        "stand in the order of the study file, logarithmic ranges on a logarithmic scale."
+        f"{len(trials)} of {total} {'feasible ' if tally.constrained else ''}results, one line "
+        "each: of these the best tenth in red-orange, then to the median in yellow, the others in "
+        "blue. Categories stand in the order of the study file, logarithmic ranges on a "
+        "logarithmic scale."
     )
     return Grid([Card(Picture("Parallel coordinates", traces, layout, 360))], caption, wide=True)
+
+
+def _label(name: str) -> str:
+    """A name beside an axis."""
+    return text(name if len(name) <= 18 else name[:17] + "…")
 
 
 def _places(found: Findings, name: str, values: Sequence[Any]) -> list[float]:
@@ -240,14 +252,16 @@ def _slice(found: Findings, one: Slice) -> Picture:
         mean_at = float(np.interp(float(here), x, one.mean))
         mark: Any = float(here)
     else:
-        labels = [text(shown(v)) for v in one.x]
+        labels = [_label(shown(v)) for v in one.x]
+        if len(set(labels)) < len(labels):
+            labels = [f"{i}: {label}" for i, label in enumerate(labels)]
         traces = [
             {"x": labels, "y": numbers(one.mean), "mode": "markers",
              "marker": {"color": OTHER, "size": 9},
              "error_y": {"array": numbers(2 * one.sd), "color": OTHER, "thickness": 1.5},
              "hovertemplate": "%{x}: %{y:.5g}<extra></extra>"}
         ]  # fmt: skip
-        mark = text(shown(here))
+        mark = labels[list(one.x).index(here)]
     traces.append(
         {"x": [mark], "y": [None if mean_at is None else float(mean_at)], "mode": "markers",
          "marker": {"color": BEST, "size": 10, "symbol": "diamond"},
@@ -277,7 +291,7 @@ def _ticks(low: float, high: float) -> dict[str, Any]:
 
 def _influence(found: Findings) -> Block:
     rows = found.influence[:20][::-1]
-    names = [text(name) for name, _, _ in rows]
+    names = [_label(name) for name, _, _ in rows]
     pictures = [
         ("From the surrogate",
          "Share of the variance over the whole space that would go if the input were fixed. "
@@ -307,12 +321,14 @@ def _troubles(found: Findings) -> list[Block]:
     if found.tally.constrained:
         blocks.append(_constraints(found))
     if found.tally.failed:
-        failed = np.array([t.number for t in found.tally.failed], dtype=float)
-        everything = np.array([t.number for t in found.tally.trials], dtype=float)
-        total = np.searchsorted(failed, everything, side="right")
+        failed = found.convergence.failed
+        some = np.unique(np.linspace(0, len(failed) - 1, min(len(failed), 500)).astype(int))
+        last = max(t.number for t in found.tally.trials)
+        x = np.concatenate([[0.0], failed[some], [last]])
+        total = np.concatenate([[0.0], some + 1.0, [len(failed)]])
         picture = Picture(
             "Failures over trials",
-            [{"x": numbers(everything), "y": numbers(total.astype(float)), "mode": "lines",
+            [{"x": numbers(x), "y": numbers(total), "mode": "lines",
               "line": {"color": COLOURS[3], "width": 2, "shape": "hv"},
               "hovertemplate": "%{y} failed until trial %{x}<extra></extra>"}],
             {"xaxis": axis("trial"), "yaxis": {**axis("failed so far"), "automargin": True,
@@ -322,8 +338,8 @@ def _troubles(found: Findings) -> list[Block]:
         blocks.append(Grid([Card(picture, "Failures")]))
         rows: list[list[Cell | str]] = []
         for reason, count, trial in found.reasons[:12]:
-            last = str(trial.user_attrs.get("output", "")).strip().splitlines()[-1:]
-            detail = last[0][:200] if last else ""
+            end = str(trial.user_attrs.get("output", "")).strip().splitlines()[-1:]
+            detail = end[0][:200] if end else ""
             rows.append([str(count), str(trial.number), Cell(reason[:300], detail=detail)])
         blocks.append(Table(["how often", "last in trial", "why"], rows, words=True))
     return blocks
@@ -341,7 +357,7 @@ def _constraints(found: Findings) -> Block:
         ]
         layout = {
             "xaxis": axis("trial"),
-            "yaxis": {**axis(name), "automargin": True},
+            "yaxis": {**axis(""), "automargin": True},
             "margin": _MARGIN,
             "shapes": [{"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": 0, "y1": 0,
                         "line": {"color": "ink", "width": 1, "dash": "dot"}}],

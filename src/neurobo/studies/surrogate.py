@@ -133,7 +133,7 @@ def surrogate(space: Space, tally: Tally) -> Surrogate | None:
     trials = [t for t in trials if space.contains(t.params)]
     if len(trials) < 3 or not space.n_parameters:
         return None
-    values = np.array([tally.lower(t) for t in trials])
+    values = np.array([tally.lower(t) for t in trials], dtype=float)
     if not np.ptp(values) > 0:
         return None
     data = Data.of(space, Trials([t.params for t in trials], values.tolist()))
@@ -174,5 +174,6 @@ def ranked(tally: Tally, belief: Surrogate | None, most: int) -> list[Contender]
     mean, sd = belief.at([t.params for t in inside])
     found = [Contender(t, float(m), float(s)) for t, m, s in zip(inside, mean, sd, strict=True)]
     if belief.noisy:
-        found.sort(key=lambda c: -c.mean if tally.maximize else c.mean)  # type: ignore[operator]
+        order = np.argsort(-mean if tally.maximize else mean, kind="stable")
+        found = [found[i] for i in order]
     return found[:most]
