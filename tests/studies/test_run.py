@@ -101,8 +101,9 @@ def test_after_a_crash_the_remaining_suggestions_are_the_same(seed: int, tmp_pat
     options: dict[str, Any] = {"space": TWO, "goal": GOAL, "top": f"{FAST}seed = {seed}"}
     study = _run(read(tmp_path, trials=3 + seed % 4, **options))
     file = read(tmp_path, trials=9, **options)
-    whole = neurobo.minimize(_goal, file.space.distributions, 9, algorithm=file.algorithm, seed=seed,
-                             progress=False)  # fmt: skip
+    whole = neurobo.minimize(
+        _goal, file.space.distributions, 9, algorithm=file.algorithm, seed=seed, progress=False
+    )
     crashed = new_trial(study, _dead())
     for name, distribution in list(file.space.distributions.items())[: seed % 3]:
         ask(crashed, name, distribution)  # before, in the middle of, or after the suggestion

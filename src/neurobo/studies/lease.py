@@ -107,9 +107,6 @@ class Renewal:
         self._over.set()
         self._thread.join()
 
-    def __len__(self) -> int:
-        return len(self._held)
-
     def hold(self, trial: Trial) -> None:
         self._held.add(trial._trial_id)
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Self
 
 import numpy as np
+from optuna.exceptions import StorageInternalError
 from optuna.study import Study
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -21,6 +23,8 @@ from neurobo.progress import Progress
 from neurobo.studies.study_file import StudyFile
 from neurobo.studies.tally import Tally, duration, elapsed, is_feasible, short
 
+SECONDS = 1.0
+"""Between two looks at the study, if nobody else looks."""
 MOST_RUNNING = 12
 """Rows of the table."""
 
@@ -82,9 +86,9 @@ class Screen:
     """A table that is drawn again and again in its place."""
 
     def __init__(self, file: StudyFile, study: Study, console: Console) -> None:
-        self._file, self._console = file, console
+        self._file, self._study, self._console = file, study, console
         self._seconds: Sequence[float] = ()
-        self._tally = Tally.of(study)
+        self._tally, self._looked, self._over = Tally.of(study), time.monotonic(), False
         self._pace = Pace(len(self._tally.trials))
         self._live = Live(console=console, get_renderable=self._table, refresh_per_second=4)
 
@@ -93,15 +97,20 @@ class Screen:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._over = True
         self._live.stop()
 
     def note(self, text: str) -> None:
         self._console.print(text, style="yellow", markup=False, highlight=False)
 
     def update(self, study: Study, finished: int, seconds: Sequence[float]) -> None:
-        self._tally, self._seconds = Tally.of(study), seconds
+        self._tally, self._looked, self._seconds = Tally.of(study), time.monotonic(), seconds
 
     def _table(self) -> RenderableType:
+        # The loop may be busy with a suggestion for seconds; this is another thread.
+        if time.monotonic() - self._looked > SECONDS or self._over:
+            with contextlib.suppress(StorageInternalError):  # the loop will hear of it
+                self.update(self._study, 0, self._seconds)
         tally, table = self._tally, self._file.table
         total, finished = table.budget.trials, len(tally.trials)
         left = self._pace.seconds_left(finished, total)
@@ -133,7 +142,7 @@ class Screen:
         return Text(" · ".join(parts))
 
     def _running(self, tally: Tally) -> list[RenderableType]:
-        if not tally.running:
+        if not tally.running or self._over:
             return []
         table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
         table.add_column("running", justify="right", no_wrap=True)

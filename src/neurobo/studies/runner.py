@@ -51,11 +51,13 @@ class Shared(Alone):
         self.leases = Renewal(study, self._seconds)
         self._looked = -math.inf
         self._told_to_stop = False
+        self.evaluating: Callable[[], int] = lambda: 0
+        """How many trials this run evaluates now."""
 
     def look_around(self) -> None:
         if self.study._stop_flag and not self._told_to_stop:
             self._told_to_stop = True
-            count = len(self.leases)
+            count = self.evaluating()
             self._note(
                 f"stopping: {count} running trial{'s' * (count != 1)} will be finished; "
                 "Ctrl-C again stops now"
@@ -149,6 +151,7 @@ def run(
     places = Programs(requests, workers or table.workers, table.constraints)
     home = Shared(file, study, note)
     loop = Run(file.space, home, places, table.budget.trials, batch=1)
+    home.evaluating = lambda: len(loop.running)
 
     def stop() -> None:
         study._stop_flag = True  # the loop says so: a handler must not print into another print
