@@ -200,7 +200,7 @@ class AskAndTell(RuleBasedStateMachine):
 def test_ask_and_tell_in_any_order(tmp_path: Path) -> None:
     global _machine_file
     _machine_file = read(tmp_path, "")
-    limits = settings(max_examples=5, stateful_step_count=10, deadline=None)
+    limits = settings(max_examples=3, stateful_step_count=10, deadline=None)
     run_state_machine_as_test(AskAndTell, settings=limits)
 
 

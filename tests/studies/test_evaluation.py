@@ -319,22 +319,18 @@ def test_a_pool_s_candidates_come_with_their_ids(tmp_path: Path) -> None:
 # The death of the runner ------------------------------------------------------------------------
 
 RUNNER = """
-import sys, time
-from pathlib import Path
-from neurobo.studies.objective import Requests
-from neurobo.studies.programs import Programs
-from neurobo.studies.study_file import read_study
-file = read_study(Path(sys.argv[1]))
-places = Programs(Requests(file), 1, [])
-places.start({"x": 0.0}, 0)
-places.finished(0.5)
-print("started", flush=True)
+import json, os, subprocess, sys, time
+read, write = os.pipe()
+evaluator = subprocess.Popen([sys.executable, "-m", "neurobo.studies.evaluator", str(write)],
+                             stdin=subprocess.PIPE, pass_fds=[write], start_new_session=True)
+evaluator.stdin.write(sys.argv[1].encode() + b"\\n")
+evaluator.stdin.flush()
 time.sleep(60)
 """
 
 
 def test_evaluations_end_with_their_runner(tmp_path: Path) -> None:
-    """Programs and functions, with their children."""
+    """Programs and functions, with their children, and the trial's folder of a program."""
     mark = f"62.{os.getpid()}"
     hang = f"import subprocess, time\nsubprocess.Popen(['sleep', '{mark}'])\ntime.sleep(60)\n"
     body = "\n    ".join(hang.splitlines())
@@ -342,15 +338,16 @@ def test_evaluations_end_with_their_runner(tmp_path: Path) -> None:
     for kind in ("command", "python"):
         folder = tmp_path / kind
         objective = _program(folder, hang) if kind == "command" else 'python = "goal:f"'
-        objective = objective.replace("timeout = 0.5", "")
-        path = read(folder, objective, goal=f"def f(p):\n    {body}\n").path
-        command = [sys.executable, "-c", RUNNER, str(path)]
-        runners.append(subprocess.Popen(command, stdout=subprocess.PIPE))
+        file = read(folder, objective, goal=f"def f(p):\n    {body}\n")
+        request = Requests(file).request({"x": 0.0}, 0)
+        command = [sys.executable, "-c", RUNNER, json.dumps(request)]
+        runners.append((subprocess.Popen(command), Path(request["cwd"])))
     _soon(lambda: len(alive(mark)) == 2, seconds=30)
-    for runner in runners:
+    for runner, _ in runners:
         runner.send_signal(signal.SIGKILL)
-        runner.communicate()
+        runner.wait()
     _soon(lambda: not alive(str(tmp_path)) and not alive(mark))
+    assert not runners[0][1].exists()
 
 
 def _soon(true: Callable[[], bool], seconds: float = 5) -> None:

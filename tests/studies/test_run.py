@@ -26,7 +26,7 @@ from neurobo.sampler import is_void
 from neurobo.studies import runner
 from neurobo.studies.lease import LEASE, give_up, give_up_expired, lease, new_trial, successor
 from neurobo.studies.store import open_study
-from neurobo.studies.study_file import StudyFile, read_study
+from neurobo.studies.study_file import StudyFile
 from neurobo.studies.tally import Tally
 
 TWO = "x = { low = -5.0, high = 5.0 }\nc = { choices = ['a', 'b', 'c'] }"
@@ -67,7 +67,7 @@ def test_constraints_and_attributes_are_kept_by_name(tmp_path: Path) -> None:
     if p['x'] > 4: raise ValueError('too far')
     return {'value': p['x'], 'constraints': {'far': 1 - p['x']}, 'attrs': {'mesh': [1, 2]}}
 """
-    top = FAST + 'constraints = ["far"]\ndirection = "minimize"\nworkers = 2'
+    top = 'constraints = ["far"]\nn_startup_trials = 16\nworkers = 2'
     study = _run(read(tmp_path, trials=16, top=top, goal=goal))
     good = [t for t in study.trials if t.state == TrialState.COMPLETE]
     assert all(t.constraints == {"far": 1 - t.params["x"]} for t in good)
@@ -82,10 +82,10 @@ def test_constraints_and_attributes_are_kept_by_name(tmp_path: Path) -> None:
 
 
 def test_maximise_is_minimise_of_the_negative(tmp_path: Path) -> None:
-    down = _run(read(tmp_path / "down", space=TWO, goal=GOAL, trials=10))
+    down = _run(read(tmp_path / "down", space=TWO, goal=GOAL, trials=7))
     goal = GOAL.replace("return (", "return -(").replace("+ (", "- (")
     top = FAST + 'direction = "maximize"'
-    up = _run(read(tmp_path / "up", space=TWO, goal=goal, trials=10, top=top))
+    up = _run(read(tmp_path / "up", space=TWO, goal=goal, trials=7, top=top))
     assert _points(up) == _points(down)
     assert up.best_value == -down.best_value
 
@@ -148,7 +148,7 @@ def test_leases(tmp_path: Path) -> None:
 
 
 def test_a_renewed_lease_does_not_run_out(tmp_path: Path) -> None:
-    goal = "import time\ndef f(p):\n    time.sleep(3)\n    return 1.0\n"
+    goal = "import time\ndef f(p):\n    time.sleep(2.6)\n    return 1.0\n"
     file = read(tmp_path, goal=goal, trials=1, more="[lease]\nseconds = 2\n")
     seen = []
 
@@ -176,8 +176,6 @@ def test_two_runners_that_sweep_together_retry_once(tmp_path: Path) -> None:
 
 # Signals ----------------------------------------------------------------------------------------
 
-SLOW = "import time\ndef f(p):\n    time.sleep(1.0)\n    return p['x']\n"
-
 
 def _start(path: Path, *more: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
@@ -186,38 +184,39 @@ def _start(path: Path, *more: str) -> subprocess.Popen[str]:
     )  # fmt: skip
 
 
-def test_ctrl_c_once_finishes_and_twice_stops_now(tmp_path: Path) -> None:
-    read(tmp_path, trials=50, goal=SLOW)
-    path = tmp_path / "study.toml"
-    run = _start(path)
-    assert run.stdout
-    assert "trial 0:" in run.stdout.readline()
-    study = open_study(read_study(path))
-    while not any(t.state == TrialState.RUNNING and t.params for t in study.get_trials()):
-        time.sleep(0.05)
-    os.killpg(run.pid, signal.SIGINT)
-    shown = run.communicate(timeout=60)[0]
-    assert run.returncode == 0, shown
-    assert "stopping: 1 running trial will be finished; Ctrl-C again stops now" in shown
-    assert "stopped after 2 of 50 trials" in shown
-    assert [t.state.name for t in study.trials] == ["COMPLETE", "COMPLETE"]
+def _interrupted(file: StudyFile, times: int) -> tuple[list[str], str, list[str]]:
+    """A run with Ctrl-C as soon as its second trial runs: states, why it ended, notes."""
+    notes: list[str] = []
+    sent = [0]
 
-    read(tmp_path, trials=50, goal=SLOW.replace("1.0", "30"))
-    run = _start(path)
-    while not any(t.state == TrialState.RUNNING and t.params for t in study.get_trials()):
-        time.sleep(0.1)
+    class Impatient(Silent):
+        def update(self, study: optuna.Study, finished: int, seconds: Any) -> None:
+            running = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
+            if sent[0] < times and any(t.number == 1 and t.params for t in running):
+                sent[0] += 1
+                os.kill(os.getpid(), signal.SIGINT)
+
+    study, why = runner.run(file, display=lambda _: Impatient(), note=notes.append)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    return [t.state.name for t in study.trials], why, notes
+
+
+def test_ctrl_c_once_finishes_and_twice_stops_now(tmp_path: Path) -> None:
+    goal = "import time\ndef f(p):\n    time.sleep({})\n    return p['x']\n"
+    file = read(tmp_path / "once", trials=50, goal=goal.format(0.8))
+    states, why, notes = _interrupted(file, 1)
+    assert states == ["COMPLETE", "COMPLETE"]
+    assert why == "stopped after 2 of 50 trials"
+    assert notes == ["stopping: 1 running trial will be finished; Ctrl-C again stops now"]
+
+    _run(read(tmp_path / "twice", trials=1, goal=goal.format(0)))
+    file = read(tmp_path / "twice", trials=50, goal=goal.format(30))
     began = time.monotonic()
-    os.killpg(run.pid, signal.SIGINT)
-    time.sleep(0.5)
-    os.killpg(run.pid, signal.SIGINT)
-    shown = run.communicate(timeout=60)[0]
+    states, why, _ = _interrupted(file, 2)
     assert time.monotonic() - began < 10
-    assert run.returncode == 0, shown
-    assert "interrupted after 2 of 50 trials" in shown
-    assert "Traceback" not in shown
+    assert why == "interrupted after 1 of 50 trials"
+    assert states == ["COMPLETE", "FAIL", "WAITING"]  # begun again by the next run
     assert not alive(str(tmp_path))
-    states = [t.state.name for t in open_study(read_study(path)).trials]
-    assert states == ["COMPLETE", "COMPLETE", "FAIL", "WAITING"]  # begun again by the next run
 
 
 # Several at once, and killed at random: minutes -------------------------------------------------

@@ -157,8 +157,6 @@ def test_all_mistakes_are_told_at_once_by_the_command(tmp_path: Path) -> None:
     assert "has 2 mistakes" in done.stderr
     assert "line 3: `seed` must be at least 0, got -7" in done.stderr
     assert "line 10: `budget.trials` must be at least 1, got -20" in done.stderr
-    found = json.loads(neurobo("check", path, "--json").stdout)
-    assert [m["line"] for m in found["mistakes"]] == [3, 10]
 
 
 def test_files_that_are_none(tmp_path: Path) -> None:
