@@ -436,6 +436,27 @@ def test_a_full_disk_is_one_clear_message(tmp_path: Path) -> None:
     assert kept >= told
 
 
+def test_odd_folders_and_names_work(tmp_path: Path) -> None:
+    folder = tmp_path / "a {b} # 'c' %41 ünï? x=1&y"
+    space = 'c = { choices = ["\\u001b[31mred\\u0007", "two\\nlines"] }'
+    path = study(folder, "", space=space, top='name = "x/../y {z}"'.replace("name", "# name"))
+    assert len(_json("ask", path, "-n", "2")) == 2
+    assert (folder / "study.db").is_file()
+    _call("tell", path, 0, 1.0)
+    shown = _call("best", path).output + _call("status", path).output
+    assert "\x1b[31m" not in shown
+    assert "\x07" not in shown
+
+
+def test_waiting_trials_beyond_the_budget_do_not_hold_a_run_up(tmp_path: Path) -> None:
+    file = read(tmp_path, trials=1)
+    waiting = open_study(file)
+    for x in (0.0, 1.0):
+        waiting.enqueue_trial({"x": x})
+    told = _json("run", file.path)
+    assert (told["complete"], told["waiting"]) == (1, 1)
+
+
 def test_a_password_is_not_shown(tmp_path: Path) -> None:
     storage = "postgresql+psycopg2://me:s3cret@localhost:1/db"
     file = read(tmp_path, "", top=f'storage = "{storage}"')

@@ -57,7 +57,7 @@ def test_a_whole_file_is_understood(tmp_path: Path) -> None:
     file = read_study(_write(tmp_path, GOOD))
     assert list(file.space.distributions) == ["x", "lr", "layers", "act", "with space"]
     assert file.space.distributions["layers"].to_internal_repr(3) == 3
-    assert file.storage_url == f"sqlite:///{tmp_path}/study.db"
+    assert file.storage == f"sqlite:///{tmp_path}/study.db"
     assert file.table.lease.ask_hours == 2
     assert "--x=<x>" in meaning(file)["objective"]
 
@@ -72,7 +72,7 @@ def test_a_whole_file_is_understood(tmp_path: Path) -> None:
 )
 def test_relative_storage_counts_from_the_file(tmp_path: Path, storage: str, url: str) -> None:
     text = GOOD.replace('name = "tank"', f'name = "tank"\nstorage = "{storage}"')
-    assert read_study(_write(tmp_path, text)).storage_url == url.format(tmp_path)
+    assert read_study(_write(tmp_path, text)).storage == url.format(tmp_path)
 
 
 WRONG = {

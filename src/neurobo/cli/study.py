@@ -112,6 +112,7 @@ def run(
     """
     import optuna
 
+    from neurobo.loop import INTERRUPTED
     from neurobo.studies import runner
     from neurobo.studies.live import display
     from neurobo.studies.study_file import read_study
@@ -130,7 +131,7 @@ def run(
 
     runner.check_runnable(study_file)
     study, why = runner.run(study_file, workers=workers, display=show, note=note)
-    from neurobo.studies.tally import Tally, as_dict
+    from neurobo.studies.tally import Tally, as_dict, short
 
     tally = Tally.of(study)
     if as_json:
@@ -141,9 +142,11 @@ def run(
         for trial in tally.failed[-1:]:
             _say(
                 f"{len(tally.failed)} of {len(tally.trials)} evaluations failed; the last one, "
-                f"trial {trial.number}: {trial.user_attrs.get('failure')}"
+                f"trial {trial.number}: {short(str(trial.user_attrs.get('failure')))}"
             )
         _print_best(study_file, tally.best)
+    if why.startswith(INTERRUPTED):
+        raise typer.Exit(130)  # as shells count it
     if tally.best is None and not why:
         raise typer.Exit(1)
 
@@ -274,7 +277,8 @@ def status(file: File = DEFAULT, as_json: AsJson = False) -> None:
         )  # fmt: skip
         _say(f"  running: trial {trial.number} for {duration(elapsed(trial, now))} ({lease})")
     for trial in tally.failed[-3:]:
-        _say(f"  failed: trial {trial.number}: {trial.user_attrs.get('failure', 'unknown')}")
+        reason = short(str(trial.user_attrs.get("failure", "unknown")))
+        _say(f"  failed: trial {trial.number}: {reason}")
 
 
 @app.command()

@@ -162,5 +162,5 @@ def _storage(file: StudyFile) -> str:
     if path is None:
         from neurobo.studies.store import public_url
 
-        return public_url(file.storage_url)
+        return public_url(file)
     return f"{path}" + ("" if path.exists() else " (not there yet)")

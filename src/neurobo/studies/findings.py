@@ -18,7 +18,7 @@ from neurobo.space import Candidate, Space
 from neurobo.start import start_size
 from neurobo.studies.study_file import StudyFile
 from neurobo.studies.surrogate import Contender, Slice, Surrogate, ranked, surrogate
-from neurobo.studies.tally import Tally, duration
+from neurobo.studies.tally import Tally, duration, short
 from neurobo.studies.transfer import SOURCE
 
 MOST_SLICES = 12
@@ -250,5 +250,5 @@ def _sentence(text: str) -> str:
 
 def shown(value: Any) -> str:
     """A parameter's value in a table."""
-    text = f"{value:.5g}" if isinstance(value, float) else str(value)
+    text = short(value)
     return text if len(text) <= 60 else text[:60] + " …"

@@ -35,7 +35,7 @@ ATTEMPT = "attempt"
 
 def lease(seconds: float, *, by_process: bool) -> dict[str, Any]:
     """A lease from now on; `by_process` if it ends with this process at the latest."""
-    found: dict[str, Any] = {"until": time.time() + seconds}
+    found: dict[str, Any] = {"until": time.time() + seconds, "by_process": by_process}
     if by_process and (place := _place(os.getpid())) is not None:
         found |= {"pid": os.getpid(), "place": place}
     return found
@@ -54,6 +54,11 @@ def _place(pid: int) -> str | None:
         return f"{platform.node()}:{boot}:{os.stat('/proc/self/ns/pid').st_ino}:{fields[19]}"
     except OSError:
         return None
+
+
+def is_evaluated(trial: FrozenTrial) -> bool:
+    """Whether a process works on the trial now, not a person."""
+    return is_leased(trial) and bool(trial.system_attrs[LEASE].get("by_process"))
 
 
 def is_leased(trial: FrozenTrial) -> bool:

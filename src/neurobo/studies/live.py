@@ -69,7 +69,7 @@ class Lines:
                 continue
             self._seen.add(trial.number)
             if trial.value is None:
-                what = f"failed: {trial.user_attrs.get(FAILURE, 'no reason is known')}"
+                what = f"failed: {short(trial.user_attrs.get(FAILURE, 'no reason is known'))}"
             else:
                 what = short(trial.value) + ("" if is_feasible(trial) else " (not feasible)")
             parts = [f"trial {trial.number}: {what}"]
@@ -151,7 +151,7 @@ class Screen:
         now = datetime.now()
         for trial in tally.running[:MOST_RUNNING]:
             point = "  ".join(f"{name}={short(v)!s:.24}" for name, v in trial.params.items())
-            shown = escape(point.replace("\n", " ")) or "[dim]choosing a point …[/dim]"
+            shown = escape(point) or "[dim]choosing a point …[/dim]"
             table.add_row(str(trial.number), duration(elapsed(trial, now)), shown)
         more = len(tally.running) - MOST_RUNNING
         return [table, Text(f"and {more} more", style="dim")] if more > 0 else [table]

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from neurobo.errors import NeuroboError
 from neurobo.pool import CANDIDATE
 from neurobo.studies.schema import Objective, StudyTable
 from neurobo.studies.study_file import StudyFile
@@ -73,7 +74,12 @@ class Requests:
     def request(self, params: Mapping[str, Any], number: int) -> dict[str, Any]:
         study, objective = self._study, self._objective
         params = self.given(params)
-        folder = self._new_folder(number)
+        try:
+            folder = self._new_folder(number)
+        except OSError as error:
+            raise NeuroboError(
+                f"every trial needs a folder, and the one of trial {number} cannot be made: {error}"
+            ) from error
         cwd = folder if objective.working_folder == "trial" else study.folder
         request: dict[str, Any] = {"kind": self.kind, "cwd": str(cwd), "trial": number}
         if objective.keep == "none":

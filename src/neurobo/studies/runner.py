@@ -19,15 +19,7 @@ from neurobo.minimize import stoppable
 from neurobo.progress import Progress
 from neurobo.sampler import VOID, is_void
 from neurobo.studies import ask_tell
-from neurobo.studies.lease import (
-    LEASE,
-    Renewal,
-    give_up,
-    give_up_expired,
-    is_leased,
-    lease,
-    new_trial,
-)
+from neurobo.studies.lease import Renewal, give_up, give_up_expired, is_evaluated, lease, new_trial
 from neurobo.studies.objective import Requests
 from neurobo.studies.programs import Programs
 from neurobo.studies.store import explained, open_study
@@ -120,13 +112,11 @@ class Shared(Alone):
         return self.study._storage.get_trial(trial._trial_id)
 
     def wait_for_others(self) -> bool:
-        """Programs end; people may take days."""
-        trials = self.study.get_trials(deepcopy=False)
-        waiting = any(t.state == TrialState.WAITING for t in trials)
-        theirs = any(is_leased(t) and "pid" in t.system_attrs[LEASE] for t in trials)
-        if waiting or theirs:
+        """Should they die, there is work again. Programs end; people may take days."""
+        theirs = any(is_evaluated(t) for t in self.study.get_trials(deepcopy=False))
+        if theirs:
             time.sleep(min(TICK, self._seconds / 4))
-        return waiting or theirs
+        return theirs
 
 
 def run(

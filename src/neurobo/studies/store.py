@@ -14,7 +14,7 @@ from optuna.distributions import CategoricalDistribution
 from optuna.exceptions import ExperimentalWarning, StorageInternalError
 from optuna.storages import RDBStorage
 from optuna.study import Study, StudyDirection
-from sqlalchemy import event, inspect
+from sqlalchemy import URL, create_engine, event, inspect, make_url
 from sqlalchemy.exc import SQLAlchemyError
 
 from neurobo.errors import InvalidInput, NeuroboError
@@ -32,12 +32,23 @@ class StorageError(NeuroboError):
 
 def open_study(file: StudyFile, *, create: bool = True) -> Study:
     """The study of a study file; it is made if it is not there yet and `create` says so."""
-    with explained(file):
-        _check_file(file.database, create=create)
-        storage = _storage(file.storage_url)
-        study = _study(file, storage, create=create)
-        _check_same(file, study)
+    try:
+        with explained(file):
+            _check_file(file.database, create=create)
+            storage = _storage(_url(file))
+            study = _study(file, storage, create=create)
+            _check_same(file, study)
+    except (ImportError, OSError) as error:
+        raise _unusable(file, _cause(error)) from error
     return study
+
+
+def _url(file: StudyFile) -> str:
+    """With whatever odd characters a folder's name has."""
+    if file.database is None:
+        return file.storage
+    url = URL.create("sqlite", database=str(file.database))
+    return url.render_as_string(hide_password=False)
 
 
 def _storage(url: str) -> RDBStorage:
@@ -45,7 +56,9 @@ def _storage(url: str) -> RDBStorage:
     arguments = {"connect_args": {"timeout": PATIENCE}} if url.startswith("sqlite") else {}
     for attempt in range(5):
         try:
-            storage = RDBStorage(url, engine_kwargs=dict(arguments))
+            # Optuna fills names in braces; those of a folder stay.
+            plain = url.replace("{", "{{").replace("}", "}}")
+            storage = RDBStorage(plain, engine_kwargs=dict(arguments))
             break
         except SQLAlchemyError:
             if attempt == 4:
@@ -85,7 +98,7 @@ def _study(file: StudyFile, storage: RDBStorage, *, create: bool) -> Study:
     if not create and table.name not in optuna.get_all_study_names(storage):
         raise StorageError(
             f"a study that has begun was expected, got none called {table.name!r} in "
-            f"{public_url(file.storage_url)}"
+            f"{public_url(file)}"
         )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ExperimentalWarning)
@@ -139,9 +152,7 @@ def _check_file(path: Path | None, *, create: bool) -> None:
             f"the storage must be an SQLite file, got {path}, which is something else; it was "
             "left as it is"
         )
-    from sqlalchemy import create_engine
-
-    engine = create_engine(f"sqlite:///{path}")
+    engine = create_engine(URL.create("sqlite", database=str(path)))
     try:
         tables = inspect(engine).get_table_names()
     finally:
@@ -158,16 +169,16 @@ def explained(file: StudyFile) -> Iterator[None]:
     """Errors of the storage as one message that names it and the cause."""
     try:
         yield
-    except (SQLAlchemyError, StorageInternalError, ImportError, OSError) as error:
-        raise StorageError(
-            f"the storage {public_url(file.storage_url)} cannot be used: {_cause(error)}"
-        ) from error
+    except (SQLAlchemyError, StorageInternalError) as error:
+        raise _unusable(file, _cause(error)) from error
     except RuntimeError as error:  # Optuna's check of the schema's version
         if "schema version" not in str(error) and "optuna" not in str(error).lower():
             raise
-        raise StorageError(
-            f"the storage {public_url(file.storage_url)} cannot be used: {_first(error)}"
-        ) from error
+        raise _unusable(file, _first(error)) from error
+
+
+def _unusable(file: StudyFile, cause: str) -> StorageError:
+    return StorageError(f"the storage {public_url(file)} cannot be used: {cause}")
 
 
 def _cause(error: BaseException) -> str:
@@ -194,11 +205,10 @@ def _first(error: BaseException) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
-def public_url(url: str) -> str:
+def public_url(file: StudyFile) -> str:
     """Without a password."""
-    from sqlalchemy.engine import make_url
-
     try:
-        return make_url(url).render_as_string(hide_password=True)
+        url = make_url(file.storage)
     except SQLAlchemyError:
-        return url
+        return "of the study file"
+    return file.storage if url.password is None else url.render_as_string(hide_password=True)

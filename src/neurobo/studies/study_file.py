@@ -58,21 +58,20 @@ class StudyFile:
     def folder(self) -> Path:
         return self.path.parent
 
-    @cached_property
-    def storage_url(self) -> str:
-        """Relative SQLite paths count from the study file, not from where one happens to be."""
-        given = self.table.storage
-        if given is None:
-            return f"sqlite:///{self.path.with_suffix('.db')}"
-        if given.startswith("sqlite:///") and not given.startswith("sqlite:////"):
-            return f"sqlite:///{self.folder / given.removeprefix('sqlite:///')}"
-        return given
-
     @property
     def database(self) -> Path | None:
-        """The SQLite file, if it is one."""
-        url = self.storage_url
-        return Path(url.removeprefix("sqlite:///")) if url.startswith("sqlite:///") else None
+        """The SQLite file, if it is one. A relative path counts from the study file, not from where
+        one happens to be."""
+        given = self.table.storage
+        if given is None:
+            return self.path.with_suffix(".db")
+        name = given.removeprefix("sqlite:///")
+        return self.folder / name if name != given else None
+
+    @property
+    def storage(self) -> str:
+        """As people write it; it may hold a password."""
+        return f"sqlite:///{self.database}" if self.database else str(self.table.storage)
 
     @cached_property
     def pool(self) -> Pool | None:

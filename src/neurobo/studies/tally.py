@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -139,4 +140,7 @@ def duration(seconds: float) -> str:
 
 
 def short(value: Any) -> str:
-    return f"{value:.5g}" if isinstance(value, float) else str(value)
+    """For a terminal: few digits, and no character that would do more than stand there."""
+    if isinstance(value, float):
+        return f"{value:.5g}"
+    return re.sub(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", "�", str(value))
