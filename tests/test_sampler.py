@@ -21,6 +21,7 @@ from neurobo.data import Data
 from neurobo.errors import InvalidInput, NeuroboWarning
 from neurobo.sampler import trials_of_study
 from neurobo.space import Space
+from neurobo.suggest import next_point
 
 FAST = neurobo.NeuralGreedy(width=64, gamma=2.0)
 SPACE = {"x": (-5.0, 5.0), "n": neurobo.Int(0, 50)}
@@ -204,17 +205,17 @@ def test_two_processes_that_choose_the_same_point_at_once_do_not_keep_it(
 ) -> None:
     """While this sampler chooses, another process stores the same choice with its own trial."""
     study = _study(search_space={"n": neurobo.Int(0, 9)})
-    original, calls = sampler_file.next_point, []
+    calls: list[dict[str, Any]] = []
 
     def with_a_rival(space: Space, trials: Any, plan: Any, number: int) -> dict[str, Any]:
-        point = original(space, trials, plan, number)
+        point = next_point(space, trials, plan, number)
         calls.append(point)
         if len(calls) == 1:
             rival = study._storage.create_new_trial(study._study_id)
             sampler_file._store(study, study._storage.get_trial(rival), point)
         return point
 
-    monkeypatch.setattr(sampler_file, "next_point", with_a_rival)
+    monkeypatch.setattr("neurobo.sampler.next_point", with_a_rival)
     chosen = study.ask().suggest_int("n", 0, 9)
     assert len(calls) == 2
     assert chosen == calls[1]["n"] != calls[0]["n"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 import warnings
 from collections.abc import Iterator
@@ -46,7 +47,8 @@ def open_study(file: StudyFile, *, create: bool = True) -> Study:
 def _url(file: StudyFile) -> str:
     """With whatever odd characters a folder's name has."""
     if file.database is None:
-        return file.storage
+        # The driver that the extra `postgres` brings, unless another one is named.
+        return re.sub("^postgres(ql)?://", "postgresql+psycopg://", file.storage)
     url = URL.create("sqlite", database=str(file.database))
     return url.render_as_string(hide_password=False)
 
