@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
@@ -32,36 +32,64 @@ AHEAD = 0.05
 evaluation: it then lacks the newest result, but no worker has to wait for it."""
 
 
-class Alone:
-    """Where a run's trials live: in a study that nobody else works on."""
+class Home(Protocol):
+    """Where a run's trials live."""
 
-    patience: float | None = None
+    study: Study
+    finished: int
+    """Trials that have ended and count."""
+    patience: float | None
     """Seconds after which the loop looks around again while it waits; None: no need."""
+
+    def look_around(self) -> None:
+        """See what others have done meanwhile."""
+        ...
+
+    def begun(self, own: int) -> int:
+        """How many trials have ended or begun; `own` are those of this run that have not ended."""
+        ...
+
+    def ask(self) -> Trial | None:
+        """A new trial, or None if others were faster and the last one is already begun."""
+        ...
+
+    def tell(self, trial: Trial, outcome: Outcome) -> FrozenTrial | None:
+        """None if the trial was not this run's any more."""
+        ...
+
+    def abandon(self, trial: Trial, reason: str) -> None:
+        """A trial that will not be evaluated to its end."""
+        ...
+
+    def wait_for_others(self) -> bool:
+        """Whether trials that others evaluate are worth waiting for; waits a little if so."""
+        ...
+
+
+class Alone:
+    """A study that nobody else works on."""
 
     def __init__(self, study: Study) -> None:
         self.study = study
         self.finished = count_finished(study)
+        self.patience: float | None = None
 
     def look_around(self) -> None:
-        """See what others have done meanwhile."""
+        pass
 
     def begun(self, own: int) -> int:
-        """How many trials have ended or begun; `own` are those of this run that have not ended."""
         return self.finished + own
 
     def ask(self) -> Trial | None:
-        """A new trial, or None if others were faster and the last one is already begun."""
         return self.study.ask()
 
     def tell(self, trial: Trial, outcome: Outcome) -> FrozenTrial | None:
-        """None if the trial was not this run's any more."""
         self.finished += 1
         if outcome.failure:
             return self._fail(trial, outcome.failure)
         return self.study.tell(trial, outcome.value)
 
     def abandon(self, trial: Trial, reason: str) -> None:
-        """A trial that will not be evaluated to its end."""
         self._fail(trial, reason)
 
     def _fail(self, trial: Trial, reason: str) -> FrozenTrial:
@@ -69,14 +97,13 @@ class Alone:
         return self.study.tell(trial, state=TrialState.FAIL)
 
     def wait_for_others(self) -> bool:
-        """Whether trials that others evaluate are worth waiting for; waits a little if so."""
         return False
 
 
 class Run:
     """Ask, evaluate and tell until the end."""
 
-    def __init__(self, space: Space, home: Alone, workers: Workers, n_trials: int, batch: int):
+    def __init__(self, space: Space, home: Home, workers: Workers, n_trials: int, batch: int):
         self.space, self.home, self.study, self.workers = space, home, home.study, workers
         self.n_trials, self.batch = n_trials, batch
         self.ready: list[tuple[Trial, Params]] = []

@@ -9,6 +9,7 @@ import os
 import sqlite3
 import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from studies.made import FAST, NEUROBO, read, study
 from typer.testing import CliRunner, Result
 
 from neurobo.cli.app import app
-from neurobo.errors import InvalidInput, NeuroboError, SpaceExhausted
+from neurobo.errors import InvalidInput, MissingPackage, NeuroboError, SpaceExhausted
 from neurobo.sampler import is_void
 from neurobo.studies.ask_tell import ask_points, tell_result
 from neurobo.studies.lease import LEASE, give_up_expired
@@ -207,6 +208,26 @@ def test_ask_and_tell_in_any_order(tmp_path: Path) -> None:
 _machine_file: Any = None
 
 
+def test_many_threads_ask_and_tell(tmp_path: Path) -> None:
+    file = read(tmp_path, "", top="n_startup_trials = 50")
+    open_study(file)
+
+    def work(worker: int) -> list[int]:
+        study, done = open_study(file), []
+        for _ in range(4):
+            (point,) = ask_points(file, study, 1)
+            tell_result(file, study, point.id, Outcome(point.params["x"]))
+            done.append(point.id)
+        return done
+
+    with ThreadPoolExecutor(3) as pool:
+        done = [number for numbers in pool.map(work, range(3)) for number in numbers]
+    trials = open_study(file).trials
+    assert sorted(done) == [t.number for t in trials] == list(range(12))
+    assert all(t.value == t.params["x"] for t in trials)
+    assert len({t.params["x"] for t in trials}) == 12
+
+
 # import and export ------------------------------------------------------------------------------
 
 SPACE = "x = { low = -5.0, high = 5.0 }\nn = { type = 'int', low = 1, high = 9 }\n" + (
@@ -285,6 +306,20 @@ def test_an_export_can_be_imported_again(tmp_path: Path) -> None:
     assert [row["state"] for row in rows] == ["COMPLETE", "FAIL", "COMPLETE", "RUNNING"]
     with pytest.raises(InvalidInput, match="must be one of"):
         _call("export", source, "--format", "xlsx")
+
+
+def test_parquet_needs_its_package(tmp_path: Path) -> None:
+    path = study(tmp_path, "")
+    _json("ask", path)
+    _call("tell", path, 0, 7.0)
+    try:
+        import pyarrow.parquet  # type: ignore[import-not-found]  # noqa: F401
+    except ImportError:
+        with pytest.raises(MissingPackage, match="pip install pyarrow"):
+            _call("export", path, "--out", tmp_path / "x.parquet")
+    else:
+        _call("export", path, "--out", tmp_path / "x.parquet")
+        assert (tmp_path / "x.parquet").read_bytes().startswith(b"PAR1")
 
 
 def test_a_parameter_called_value_has_a_column_of_its_own(tmp_path: Path) -> None:

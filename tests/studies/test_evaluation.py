@@ -274,6 +274,18 @@ def test_hostile_values_arrive_as_they_are(how: str, tmp_path: Path) -> None:
     assert {p.name for p in tmp_path.iterdir()} - before <= {"__pycache__"}
 
 
+def test_nothing_of_the_current_folder_is_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder from the internet: only the objective that its study file names may run."""
+    for name in ("json", "select", "neurobo", "sitecustomize", "traceback"):
+        (tmp_path / f"{name}.py").write_text(f"open('{tmp_path}/ran-{name}', 'w')\n")
+    monkeypatch.chdir(tmp_path)
+    file = read(tmp_path, 'command = ["echo", "4.5"]')
+    assert _evaluate(file, {"x": 0.0})[0].value == 4.5
+    assert not list(tmp_path.glob("ran-*"))
+
+
 def test_names_are_replaced_once_and_braces_can_be_written() -> None:
     values = {"a": "{b}", "b": 1.0, "flag": True, "n": 3}
     assert filled("{a} {b} {{b}} {flag} {n}", values) == "{b} 1.0 {b} true 3"

@@ -147,6 +147,15 @@ def test_leases(tmp_path: Path) -> None:
     assert study.trials[foreign].state == TrialState.RUNNING
 
 
+def test_a_runner_does_not_give_up_its_own_trials(tmp_path: Path) -> None:
+    """As after the sleep of a machine, when nobody could renew a lease."""
+    file = read(tmp_path, trials=3)
+    study = open_study(file)
+    trial = new_trial(study, {"until": time.time() - 1})
+    assert give_up_expired(study, file.space, 1, without={trial._trial_id}) == []
+    assert give_up_expired(study, file.space, 1) == [0]
+
+
 def test_a_renewed_lease_does_not_run_out(tmp_path: Path) -> None:
     goal = "import time\ndef f(p):\n    time.sleep(2.6)\n    return 1.0\n"
     file = read(tmp_path, goal=goal, trials=1, more="[lease]\nseconds = 2\n")
@@ -303,34 +312,34 @@ def _children(pid: int) -> list[int]:
 
 @pytest.mark.slow
 def test_killed_at_thirty_random_moments(tmp_path: Path) -> None:
+    """6 times while it begins, 12 times at work, and 12 times one of its workers."""
     rng = random.Random(0)
-    file = _with_ledger(tmp_path, 120, top=FAST + "workers = 2\nretries = 5",
-                        more="[lease]\nseconds = 2\n")  # fmt: skip
-    shown, killed = "", Counter[str]()
-    run = _start(file.path)
-    while sum(killed.values()) < 30:
-        time.sleep(rng.uniform(0.2, 7.0))
-        workers = _children(run.pid)
-        if workers and rng.random() < 0.4 and run.poll() is None:
-            os.kill(rng.choice(workers), signal.SIGKILL)
-            killed["worker"] += 1
-            continue
-        if run.poll() is None:
+    victims = 6 * ["beginner"] + 12 * ["runner"] + 12 * ["worker"]
+    rng.shuffle(victims)
+    top, more = FAST + "workers = 2\nretries = 5", "[lease]\nseconds = 2\n"
+    file = _with_ledger(tmp_path, 200, top=top, more=more)
+    shown, run = "", _start(file.path)
+    for victim in victims:
+        while victim != "beginner" and not _children(run.pid):
+            assert run.poll() is None, "it ended before all were killed"
+            time.sleep(0.05)
+        time.sleep(rng.uniform(0.0, 1.5))
+        if victim == "worker":
+            os.kill(rng.choice(_children(run.pid) or [run.pid]), signal.SIGKILL)
+        else:
             run.kill()
-            killed["runner"] += 1
-        shown += run.communicate()[0]
-        run = _start(file.path)
+        if victim != "worker" or run.poll() is not None:
+            shown += run.communicate()[0]
+            run = _start(file.path)
     shown += run.communicate(timeout=600)[0]
     assert run.returncode == 0, shown[-2000:]
-    states = _check_ledger(file, 120)
+    states = _check_ledger(file, 200)
     told = {t.number: t for t in open_study(file).trials}
     acknowledged = _acknowledged(shown)
     for number, value in acknowledged.items():
         assert told[number].state == TrialState.COMPLETE
         assert f"{told[number].value:.5g}" == value
-    print(killed, states, f"{len(acknowledged)} acknowledged")  # noqa: T201
-    assert killed["runner"] >= 10
-    assert killed["worker"] >= 5
-    assert states["retried"]
-    assert len(acknowledged) >= 100
+    print(states, f"{len(acknowledged)} acknowledged")  # noqa: T201  # shown with pytest -s
+    assert states["retried"] >= 5
+    assert len(acknowledged) >= 150
     assert not alive(str(tmp_path))

@@ -185,7 +185,8 @@ class Findings:
         text = f"{_names(strong or [self.influence[0][0]])} matter{'s' * (len(strong) < 2)} most"
         if weak:
             text += f"; {_names(weak)} hardly matter{'s' * (len(weak) == 1)}"
-        return f"Of the inputs, {text}."
+        count = self.belief.fitted if self.belief is not None else 0
+        return f"Of the inputs, as far as {count} results can tell, {text}."
 
     def story(self) -> list[str]:
         """What the algorithm did."""
@@ -205,8 +206,8 @@ class Findings:
         ]
         if self.tally.void or self.tally.retried:
             items.append(
-                f"{self.tally.void} evaluations were lost or interrupted and begun again as new "
-                "trials; they do not count."
+                f"Lost or interrupted, and begun again as new trials: {self.tally.void}. They do "
+                "not count."
             )
         spans = [
             (t.datetime_complete - t.datetime_start).total_seconds()

@@ -15,6 +15,7 @@ import os
 import platform
 import threading
 import time
+from collections.abc import Container
 from typing import Any
 
 import optuna
@@ -100,7 +101,8 @@ class Renewal:
 
     def __init__(self, study: Study, seconds: float) -> None:
         self._storage, self._seconds = study._storage, seconds
-        self._held: set[int] = set()
+        self.held: set[int] = set()
+        """Ids of trials in the storage."""
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._renew, name="neurobo-leases", daemon=True)
 
@@ -113,27 +115,36 @@ class Renewal:
         self._thread.join()
 
     def hold(self, trial: Trial) -> None:
-        self._held.add(trial._trial_id)
+        self.held.add(trial._trial_id)
 
     def release(self, trial: Trial) -> None:
-        self._held.discard(trial._trial_id)
+        self.held.discard(trial._trial_id)
 
     def _renew(self) -> None:
         while not self._over.wait(self._seconds / 3):
-            for trial_id in list(self._held):
+            for trial_id in list(self.held):
                 try:
                     held = lease(self._seconds, by_process=True)
                     self._storage.set_trial_system_attr(trial_id, LEASE, held)
                 except (UpdateFinishedTrialError, KeyError):
-                    self._held.discard(trial_id)
+                    self.held.discard(trial_id)
                 except StorageInternalError:
                     pass  # there is time for two more
 
 
-def give_up_expired(study: Study, space: Space, retries: int) -> list[int]:
-    """Fail every trial whose lease has run out, and queue it again if it may be retried."""
+def give_up_expired(
+    study: Study, space: Space, retries: int, *, without: Container[int] = ()
+) -> list[int]:
+    """Fail every trial whose lease has run out, and queue it again if it may be retried.
+
+    `without` are the ids of one's own, which a machine that slept has not renewed in time.
+    """
     running = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
-    late = [trial for trial in running if is_leased(trial) and not seconds_left(trial)]
+    late = [
+        trial
+        for trial in running
+        if is_leased(trial) and trial._trial_id not in without and not seconds_left(trial)
+    ]
     reason = "lost: whoever evaluated it died, or did not renew its lease"
     return [t.number for t in late if give_up(study, t, space, retries, reason)]
 

@@ -152,7 +152,8 @@ class Programs:
         read, write = os.pipe()
         # Started from the main thread: Linux would end it together with any other one.
         process = subprocess.Popen(
-            [sys.executable, "-m", "neurobo.studies.evaluator", str(write)],
+            # -P: what happens to lie in the current folder is not imported.
+            [sys.executable, "-P", "-m", "neurobo.studies.evaluator", str(write)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -14,7 +14,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
 
 from neurobo.errors import InvalidInput
-from neurobo.loop import FAILURE, INTERRUPTED, Alone, Callback, Run, count_finished
+from neurobo.loop import FAILURE, INTERRUPTED, Callback, Run, count_finished
 from neurobo.minimize import stoppable
 from neurobo.progress import Progress
 from neurobo.sampler import VOID, is_void
@@ -31,13 +31,13 @@ TICK = 0.5
 """Seconds between two looks at what others do."""
 
 
-class Shared(Alone):
+class Shared:
     """A study on which other runners and people work, too. What this run holds, it leases."""
 
-    patience = TICK
-
     def __init__(self, file: StudyFile, study: Study, note: Callable[[str], None]) -> None:
-        super().__init__(study)
+        self.study = study
+        self.finished = count_finished(study)
+        self.patience: float | None = TICK
         self._file, self._note = file, note
         self._seconds, self._retries = file.table.lease.seconds, file.table.retries
         self.leases = Renewal(study, self._seconds)
@@ -57,7 +57,8 @@ class Shared(Alone):
         if time.monotonic() - self._looked < min(TICK, self._seconds / 4):
             return
         self._looked = time.monotonic()
-        for number in give_up_expired(self.study, self._file.space, self._retries):
+        mine = self.leases.held
+        for number in give_up_expired(self.study, self._file.space, self._retries, without=mine):
             self._note(f"trial {number} was lost: its runner died")
         self.finished = count_finished(self.study)
 
