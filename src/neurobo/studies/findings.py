@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -225,9 +224,6 @@ class Findings:
                 f"infinitely wide networks, fitted to {self.belief.fitted} results."
             )
         return items
-
-    def origins(self) -> Counter[str]:
-        return Counter(t.state.name for t in self.tally.trials)
 
 
 def thinned(trials: Sequence[FrozenTrial], keep: set[int]) -> list[FrozenTrial]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from neurobo.errors import NeuroboError
 from neurobo.pool import CANDIDATE
-from neurobo.studies.schema import Objective, StudyTable
+from neurobo.studies.schema import StudyTable
 from neurobo.studies.study_file import StudyFile
 from neurobo.workers import Outcome
 
@@ -254,7 +254,3 @@ def tail(*texts: str) -> str:
 def _short(value: Any, most: int = 200) -> str:
     text = repr(value)
     return text if len(text) <= most else text[:most] + " …"
-
-
-def describe(objective: Objective) -> str:
-    return f"python {objective.python}" if objective.python else " ".join(objective.command or ())

@@ -78,11 +78,6 @@ class Programs:
     def free(self) -> int:
         return self.count - sum(slot.trial is not None for slot in self._slots)
 
-    @property
-    def processes(self) -> list[int]:
-        """Of the evaluators."""
-        return [slot.process.pid for slot in self._slots]
-
     def start(self, point: Any, name: int) -> None:
         request = self._requests.request(point, name)
         slot = next((s for s in self._slots if s.trial is None), None) or self._new()
