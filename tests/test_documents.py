@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from neurobo.studies.reference import reference
+from neurobo.studies.study_file import read_study
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [
@@ -58,3 +62,54 @@ def test_links_between_documents_lead_somewhere() -> None:
         for target in re.findall(r"\]\(([^)#]+?)\)", path.read_text()):
             if "://" not in target:
                 assert (path.parent / target).exists(), f"{path.name}: {target}"
+
+
+# Studies: a section is a folder of files, and shell commands in it ---------------------------
+
+
+def _sections() -> dict[str, str]:
+    return {
+        f"{name}: {part.splitlines()[0]}": part
+        for name in ("quickstart", "recipes")
+        for part in (ROOT / "docs" / f"{name}.md").read_text().split("\n## ")[1:]
+        if "```sh" in part or "```toml" in part
+    }
+
+
+def _write_files(section: str, folder: Path) -> list[Path]:
+    found = []
+    for name, text in re.findall(r"```\w+ (\S+)\n(.*?)```", section, re.DOTALL):
+        found.append(folder / name)
+        found[-1].write_text(text)
+    return found
+
+
+def test_study_files_in_the_documents_are_right(tmp_path: Path) -> None:
+    checked = 0
+    for number, section in enumerate(_sections().values()):
+        (tmp_path / str(number)).mkdir()
+        for path in _write_files(section, tmp_path / str(number)):
+            if path.suffix == ".toml":
+                read_study(path)
+                checked += 1
+    assert checked >= 6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("title", _sections())
+def test_shell_blocks_run(title: str, tmp_path: Path) -> None:
+    section = _sections()[title]
+    _write_files(section, tmp_path)
+    commands = "\n".join(re.findall(r"```sh\n(.*?)```", section, re.DOTALL))
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-e", "-c", commands], capture_output=True, text=True, cwd=tmp_path, check=False,
+        env={**os.environ, "PATH": path}, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_the_reference_of_study_files_is_current() -> None:
+    """If not: python -m neurobo.studies.reference > docs/study-file.md."""
+    assert (ROOT / "docs" / "study-file.md").read_text() == reference()

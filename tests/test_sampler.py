@@ -16,10 +16,12 @@ from optuna.testing.pytest_samplers import (
 from optuna.trial import TrialState
 
 import neurobo
+from neurobo import sampler as sampler_file
 from neurobo.data import Data
 from neurobo.errors import InvalidInput, NeuroboWarning
 from neurobo.sampler import trials_of_study
 from neurobo.space import Space
+from neurobo.suggest import next_point
 
 FAST = neurobo.NeuralGreedy(width=64, gamma=2.0)
 SPACE = {"x": (-5.0, 5.0), "n": neurobo.Int(0, 50)}
@@ -196,3 +198,42 @@ def test_bad_options_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidInput) as error:
         neurobo.NeuroSampler(**options)
     assert message in str(error.value)
+
+
+def test_two_processes_that_choose_the_same_point_at_once_do_not_keep_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """While this sampler chooses, another process stores the same choice with its own trial."""
+    study = _study(search_space={"n": neurobo.Int(0, 9)})
+    calls: list[dict[str, Any]] = []
+
+    def with_a_rival(space: Space, trials: Any, plan: Any, number: int) -> dict[str, Any]:
+        point = next_point(space, trials, plan, number)
+        calls.append(point)
+        if len(calls) == 1:
+            rival = study._storage.create_new_trial(study._study_id)
+            sampler_file._store(study, study._storage.get_trial(rival), point)
+        return point
+
+    monkeypatch.setattr("neurobo.sampler.next_point", with_a_rival)
+    chosen = study.ask().suggest_int("n", 0, 9)
+    assert len(calls) == 2
+    assert chosen == calls[1]["n"] != calls[0]["n"]
+
+
+def test_void_trials_change_nothing_of_what_comes_next() -> None:
+    """A trial that was given up is neither history nor a turn, whether it had a point or not."""
+    plain, broken = (_study(search_space=SPACE) for _ in range(2))
+    for turn in range(9):
+        trial = plain.ask()
+        plain.tell(trial, _objective(trial))
+        if turn in (2, 7):
+            lost = broken.ask()
+            if turn == 7:
+                _objective(lost)
+            broken._storage.set_trial_system_attr(lost._trial_id, sampler_file.VOID, True)
+            broken.tell(lost, state=TrialState.FAIL)
+        trial = broken.ask()
+        broken.tell(trial, _objective(trial))
+    kept = [t.params for t in broken.trials if not sampler_file.is_void(t)]
+    assert kept == [t.params for t in plain.trials]

@@ -29,6 +29,9 @@ from neurobo.suggest import Plan, check_seed, is_exhausted, next_point
 # suggestion is stored with it, in pieces that fit Optuna's limit on attribute length.
 _SUGGESTED = "neurobo:suggested"
 _PIECE = 2045
+VOID = "neurobo:void"
+"""The system attribute of a failed trial that says nothing about its point: nobody evaluated it to
+its end, and another trial takes its turn."""
 
 
 class NeuroSampler(BaseSampler):
@@ -91,6 +94,7 @@ class NeuroSampler(BaseSampler):
 
     def _suggest(self, study: Study, trial: FrozenTrial, space: Space) -> Params:
         trials = trials_of_study(study, space, without=trial.number)
+        turn = _turn(study, trial)
         plan = Plan(
             self._algorithm, self._seed, start_size(space, self._n_startup_trials), self._start
         )
@@ -101,8 +105,14 @@ class NeuroSampler(BaseSampler):
                 "suggesting points again",
             )
             trials = trials.repeatable()
-        params = next_point(space, trials, plan, trial.number)
-        _store(study, trial, params)
+        for _ in range(ATTEMPTS):
+            params = next_point(space, trials, plan, turn)
+            _store(study, trial, params)
+            # A process at the same moment could choose the same point; now both can see it.
+            now = trials_of_study(study, space, without=trial.number)
+            if trials.repeats or space.repeats or not _holds(space, now, params):
+                break
+            trials = now
         return params
 
     def sample_independent(
@@ -142,6 +152,26 @@ class NeuroSampler(BaseSampler):
             warnings.warn(message, NeuroboWarning, stacklevel=2)
 
 
+ATTEMPTS = 5
+"""How often a point is chosen anew because another process has just chosen it."""
+
+
+def is_void(trial: FrozenTrial) -> bool:
+    return trial.state == TrialState.FAIL and VOID in trial.system_attrs
+
+
+def _turn(study: Study, trial: FrozenTrial) -> int:
+    """The trial's number without those that are void: a crash does not change what comes next."""
+    trials = study.get_trials(deepcopy=False, states=(TrialState.FAIL,))
+    return trial.number - sum(t.number < trial.number and is_void(t) for t in trials)
+
+
+def _holds(space: Space, trials: Trials, params: Params) -> bool:
+    """Whether a point is among the trials."""
+    taken = space.encode([*trials.params, *trials.pending])
+    return bool(np.any(np.all(np.abs(taken - space.encode([params])) <= space.tolerance, axis=1)))
+
+
 def _completed(study: Study) -> list[FrozenTrial]:
     return study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
 
@@ -167,9 +197,9 @@ def trials_of_study(study: Study, space: Space, *, without: int | None = None) -
     sign = -1.0 if study.direction == StudyDirection.MAXIMIZE else 1.0
     params, values, pending = [], [], []
     for t in study.get_trials(deepcopy=False):
-        if t.number == without or t.state == TrialState.WAITING:
+        if t.number == without or t.state == TrialState.WAITING or is_void(t):
             continue
-        point = {**_stored(t), **t.params} if t.state == TrialState.RUNNING else t.params
+        point = suggested(t) if t.state == TrialState.RUNNING else t.params
         if not space.contains(point):
             continue
         if t.state == TrialState.RUNNING:
@@ -179,6 +209,11 @@ def trials_of_study(study: Study, space: Space, *, without: int | None = None) -
             params.append(point)
             values.append(sign * t.value if complete else math.nan)  # type: ignore[operator]
     return Trials(params, values, pending)
+
+
+def suggested(trial: FrozenTrial) -> Params:
+    """All that was suggested to a trial, also what its objective has not asked for yet."""
+    return {**_stored(trial), **trial.params}
 
 
 def _store(study: Study, trial: FrozenTrial, params: Params) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
 
@@ -18,6 +18,12 @@ class Outcome(NamedTuple):
 
     value: float = math.nan
     failure: str = ""
+    lost: bool = False
+    """Whether the failure says nothing about the point: somebody ended the worker."""
+    constraints: Mapping[str, float] | None = None
+    attrs: Mapping[str, Any] | None = None
+    output: str = ""
+    """The end of what a failed evaluation printed."""
 
 
 Objective = Callable[[Any], float]

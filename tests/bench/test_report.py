@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import re
-import shutil
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from bench.simulated import simulated_experiment, simulated_record
+from browser import browse, on_laptop_and_phone
 from scipy import stats as scipy_stats
 
 from neurobo.bench import report, tables
@@ -329,16 +327,6 @@ def test_odd_experiments_have_a_report(tmp_path: Path, records: list[Record]) ->
 # In a browser ---------------------------------------------------------------------------------
 
 HOSTILE = "</script><img src=x onerror=document.title='broken'>`$x^{$|"
-FRAMES = """<!doctype html><body><script>
-addEventListener("message", (e) => {
-  const told = document.createElement("pre");
-  told.textContent = "TOLD" + e.data + "DLOT";
-  document.body.append(told);
-});
-</script>
-<iframe src="page.html" style="width:1280px;height:900px"></iframe>
-<iframe src="page.html" style="width:390px;height:800px"></iframe>
-"""
 # Tells what a reader sees, then hides the first method and tells again.
 PROBE = """<script>
 const shown = () => [...document.querySelectorAll(".plot")].map((p) => ({
@@ -359,25 +347,6 @@ setTimeout(() => {
 """
 
 
-def _browse(page: Path, tmp_path: Path) -> tuple[str, list[str]]:
-    """The page's DOM after its scripts ran, and the errors on the console."""
-    browser = shutil.which("chromium") or shutil.which("google-chrome")
-    if browser is None:
-        if os.environ.get("CI"):
-            pytest.fail("the tests need Chromium, which is not installed")
-        pytest.skip("Chromium is not installed")
-    done = subprocess.run(
-        [
-            browser, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
-            "--disable-background-networking", "--disable-component-update", "--disable-sync",
-            f"--user-data-dir={tmp_path / 'profile'}", "--enable-logging=stderr",
-            "--virtual-time-budget=20000", "--window-size=1800,1400", "--dump-dom", page.as_uri(),
-        ],
-        capture_output=True, text=True, check=True, timeout=120,
-    )  # fmt: skip
-    return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
-
-
 def test_the_browser_test_sees_errors_and_requests(tmp_path: Path) -> None:
     page = tmp_path / "bad.html"
     page.write_text(
@@ -385,7 +354,7 @@ def test_the_browser_test_sees_errors_and_requests(tmp_path: Path) -> None:
         "content=\"default-src 'none'; script-src 'unsafe-inline'\">"
         "<script>console.error('one'); fetch('file:///nowhere').catch(() => 0); nothing();</script>"
     )
-    _, errors = _browse(page, tmp_path)
+    _, errors = browse(page, tmp_path)
     assert len(errors) >= 3
 
 
@@ -398,12 +367,7 @@ def test_page_works_in_a_browser_on_a_laptop_and_a_phone(tmp_path: Path) -> None
     assert n_plots >= 9
     assert text.count('class="plot"') == n_plots
     assert not re.search(r'(src|href)="(?!#|data:)', text.split("<script>")[0])
-    (tmp_path / "page.html").write_text(text.replace("</body>", PROBE + "</body>"))
-    (tmp_path / "frames.html").write_text(FRAMES)
-    dom, errors = _browse(tmp_path / "frames.html", tmp_path)
-    assert not errors
-    seen = [json.loads(t.replace("&gt;", ">").replace("&lt;", "<").replace("&amp;", "&"))
-            for t in re.findall(r"<pre>TOLD(.*?)DLOT</pre>", dom)]  # fmt: skip
+    seen = on_laptop_and_phone(text, PROBE, tmp_path)
     assert sorted(s["width"] for s in seen) == [390, 1280]
     for s in seen:
         assert s["content"] <= s["width"]  # nothing makes the page scroll sideways

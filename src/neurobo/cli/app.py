@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from neurobo.cli import bench
+from neurobo.cli import bench, study
 from neurobo.cli.cache import keep_compiled
 from neurobo.errors import NeuroboError, NeuroboWarning
 
@@ -20,6 +20,7 @@ app = typer.Typer(
     help="Neural black-box optimisation: the minimum of an expensive function in few evaluations.",
     pretty_exceptions_enable=False,
 )
+app.add_typer(study.app)
 app.add_typer(bench.app, name="bench")
 out = Console()
 

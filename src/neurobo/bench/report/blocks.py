@@ -9,13 +9,12 @@ import numpy as np
 from jaxtyping import Float
 
 from neurobo.bench.report.contests import Ranking
+from neurobo.page.blocks import COLOURS, Cell, Items, Table
+
+__all__ = ["Cell", "Items", "Table"]  # what all pages have, beside what is below
 
 Vector = Float[np.ndarray, " n"]
 
-# Okabe and Ito's colours, which colour-blind people can tell apart, without the pale yellow.
-COLOURS = (
-    "#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#444444", "#8B5A2B",
-)  # fmt: skip
 DASHES = ("solid", "dash", "dot")
 
 
@@ -35,25 +34,6 @@ def styles(methods: Sequence[str], ours: Sequence[str]) -> dict[str, Style]:
         )
         for i, name in enumerate(methods)
     }
-
-
-@dataclass(frozen=True)
-class Cell:
-    text: str
-    bold: bool = False
-    verdict: int = 0
-    """1 for good news about our method, -1 for bad news."""
-    detail: str = ""
-    """What stands smaller behind or below the text."""
-
-
-@dataclass(frozen=True)
-class Table:
-    header: Sequence[str]
-    rows: Sequence[Sequence[Cell | str]]
-    caption: str = ""
-    words: bool = False
-    """Whether all columns hold words, not only the first."""
 
 
 @dataclass(frozen=True)
@@ -112,13 +92,6 @@ class Cards:
     name: str
     caption: str
     cards: Sequence[Card]
-
-
-@dataclass(frozen=True)
-class Items:
-    """A list of remarks."""
-
-    items: Sequence[str]
 
 
 Block = str | Items | Table | Figure | RankFigure | Cards

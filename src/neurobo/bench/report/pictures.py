@@ -1,7 +1,4 @@
-"""Still pictures for the markdown report, as SVG through matplotlib.
-
-Figures are made without pyplot, so the host program's backend and open figures are left alone.
-"""
+"""Still pictures for the markdown report, as SVG through matplotlib."""
 
 from __future__ import annotations
 
@@ -13,19 +10,8 @@ from typing import Any
 from neurobo.bench.report.blocks import Panel, Style
 from neurobo.bench.report.contests import Ranking
 from neurobo.optional import require
+from neurobo.page.still import new_figure, plain, save, styled
 
-LOOK = {
-    "svg.fonttype": "none",
-    "svg.hashsalt": "neurobo",  # the same picture is the same file
-    "font.size": 9,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.color": "#e6e6e6",
-    "grid.linewidth": 0.6,
-    "axes.axisbelow": True,
-    "legend.frameon": False,
-}
 _DASHES = {"solid": "-", "dash": "--", "dot": ":"}
 
 
@@ -35,9 +21,9 @@ def draw_panels(path: Path, panels: Sequence[Panel], styles: Mapping[str, Style]
     rows = math.ceil(len(panels) / columns)
     shown = [m for m in styles if any(line.method == m for p in panels for line in p.lines)]
     legend_rows = math.ceil(len(shown) / _legend_columns(columns))
-    with _look():
+    with styled():
         size = (3.4 * columns + 0.6, 2.5 * rows + 0.22 * legend_rows + 0.2)
-        figure = _figure(size)
+        figure = new_figure(size)
         axes = figure.subplots(rows, columns, squeeze=False).ravel()
         for axis, panel in zip(axes, panels, strict=False):
             _draw_panel(axis, panel, styles)
@@ -45,17 +31,17 @@ def draw_panels(path: Path, panels: Sequence[Panel], styles: Mapping[str, Style]
             axis.set_visible(False)
         handles = [_key(styles[m]) for m in shown]
         figure.legend(
-            handles, [_plain(m) for m in shown], loc="outside lower center",
+            handles, [plain(m) for m in shown], loc="outside lower center",
             ncols=_legend_columns(columns), fontsize=8.5,
         )  # fmt: skip
-        _save(figure, path)
+        save(figure, path)
 
 
 def draw_ranks(path: Path, ranking: Ranking, styles: Mapping[str, Style]) -> None:
     """Mean ranks, best on top; bars on the right join what does not differ significantly."""
     k = len(ranking.methods)
-    with _look():
-        figure = _figure((6.4, 0.27 * k + 1.0))
+    with styled():
+        figure = new_figure((6.4, 0.27 * k + 1.0))
         axis = figure.subplots()
         axis.grid(axis="y", visible=False)
         for row, name in enumerate(ranking.methods):
@@ -71,7 +57,7 @@ def draw_ranks(path: Path, ranking: Ranking, styles: Mapping[str, Style]) -> Non
         axis.set_yticks(
             range(k),
             [
-                f"{_plain(n)}  {r:.2f}"
+                f"{plain(n)}  {r:.2f}"
                 for n, r in zip(ranking.methods, ranking.mean_rank, strict=True)
             ],
         )
@@ -86,7 +72,7 @@ def draw_ranks(path: Path, ranking: Ranking, styles: Mapping[str, Style]) -> Non
         axis.set_ylim(k - 0.4, -1.8)
         axis.set_xlim(0.7, max(k + 0.6 + 0.22 * len(ranking.cliques), 1.2 + width))
         axis.set_xlabel("mean rank, 1 is best")
-        _save(figure, path)
+        save(figure, path)
 
 
 def _draw_panel(axis: Any, panel: Panel, styles: Mapping[str, Style]) -> None:
@@ -109,7 +95,7 @@ def _draw_panel(axis: Any, panel: Panel, styles: Mapping[str, Style]) -> None:
         axis.set_yscale("log")
     if panel.y_range is not None:
         axis.set_ylim(*panel.y_range)
-    axis.set_title(_plain(panel.title), fontsize=9, fontweight="bold")
+    axis.set_title(plain(panel.title), fontsize=9, fontweight="bold")
     axis.set_xlabel(panel.x_label, fontsize=8)
     axis.set_ylabel(panel.y_label, fontsize=8)
     axis.tick_params(labelsize=8)
@@ -125,22 +111,3 @@ def _key(style: Style) -> Any:
 
 def _legend_columns(columns: int) -> int:
     return 2 * columns
-
-
-def _plain(text: str) -> str:
-    """Dollar signs would be read as formulas."""
-    return text.replace("$", r"\$")
-
-
-def _look() -> Any:
-    return require("matplotlib", extra="report").rc_context(LOOK)
-
-
-def _figure(size: tuple[float, float]) -> Any:
-    figure = require("matplotlib.figure", extra="report")
-    return figure.Figure(figsize=size, layout="constrained")
-
-
-def _save(figure: Any, path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, format="svg", metadata={"Date": None})

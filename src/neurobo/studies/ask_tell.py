@@ -1,0 +1,177 @@
+"""People in the loop: take a point, bring its value back; and results that come late."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from optuna.exceptions import UpdateFinishedTrialError
+from optuna.study import Study
+from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
+
+from neurobo.errors import InvalidInput, SpaceExhausted
+from neurobo.loop import FAILURE, ask
+from neurobo.sampler import trials_of_study
+from neurobo.studies.lease import give_up_expired, lease, new_trial, successor
+from neurobo.studies.study_file import StudyFile
+from neurobo.suggest import is_exhausted
+from neurobo.workers import Outcome
+
+LATE_FOR = "late_result_of"
+"""The user attribute of a trial that holds the late result of another one: that one's number."""
+OUTPUT = "output"
+"""The user attribute with the end of what a failed evaluation printed."""
+CONSTRAINT = "constraints:"
+"""Where Optuna keeps constraints among the system attributes, each by its name."""
+
+
+class Asked(NamedTuple):
+    id: int
+    params: dict[str, Any]
+    until: float
+    """When its lease runs out, in seconds since 1970."""
+
+
+def ask_points(file: StudyFile, study: Study, n: int, hours: float | None = None) -> list[Asked]:
+    """Reserve the next `n` points."""
+    space, table = file.space, file.table
+    give_up_expired(study, space, table.retries)
+    seconds = 3600 * (table.lease.ask_hours if hours is None else hours)
+    found: list[Asked] = []
+    for _ in range(n):
+        if space.size < math.inf and is_exhausted(space, trials_of_study(study, space)):
+            if not found:
+                raise SpaceExhausted(
+                    f"every point must be asked for only once, and all {space.size:.0f} are "
+                    "evaluated or reserved"
+                )
+            break
+        held = lease(seconds, by_process=False)
+        trial = new_trial(study, held)
+        params = {name: ask(trial, name, d) for name, d in space.distributions.items()}
+        found.append(Asked(trial.number, params, held["until"]))
+    return found
+
+
+def tell_result(file: StudyFile, study: Study, number: int, outcome: Outcome) -> FrozenTrial:
+    """The result of a trial. One that comes late counts if nothing has replaced the trial."""
+    trials = study.get_trials(deepcopy=False)
+    if not 0 <= number < len(trials):
+        raise InvalidInput(
+            f"a result must belong to a trial, got {number}; there are {len(trials)} trials"
+        )
+    trial = trials[number]
+    if trial.state == TrialState.WAITING:
+        raise InvalidInput(f"trial {number} must be asked for before its result is told")
+    try:
+        return record(study, trial._trial_id, outcome)
+    except UpdateFinishedTrialError:
+        told = accept_late(study, number, outcome, _refuse)
+        assert told is not None
+        return told
+
+
+def _refuse(reason: str) -> None:
+    raise InvalidInput(reason)
+
+
+def record(study: Study, trial_id: int, outcome: Outcome) -> FrozenTrial:
+    """Store a result; UpdateFinishedTrialError if the trial has ended meanwhile."""
+    storage = study._storage
+    for name, value in (outcome.constraints or {}).items():
+        storage.set_trial_system_attr(trial_id, CONSTRAINT + name, value)
+    for name, value in _marks(outcome).items():
+        storage.set_trial_user_attr(trial_id, name, value)
+    state = TrialState.FAIL if outcome.failure else TrialState.COMPLETE
+    values = None if outcome.failure else [outcome.value]
+    storage.set_trial_state_values(trial_id, state, values)
+    return storage.get_trial(trial_id)
+
+
+def _marks(outcome: Outcome) -> dict[str, Any]:
+    own = {FAILURE: outcome.failure, OUTPUT: outcome.output}
+    return {**(outcome.attrs or {}), **{name: text for name, text in own.items() if text}}
+
+
+def accept_late(
+    study: Study, number: int, outcome: Outcome, refuse: Callable[[str], None]
+) -> FrozenTrial | None:
+    """A result of a trial that was given up. It takes the place of a repetition that nobody has
+    begun, or becomes a trial of its own if there is no repetition."""
+    trials = study.get_trials(deepcopy=False)
+    trial = trials[number]
+    reason = str(trial.user_attrs.get(FAILURE, ""))
+    if trial.state == TrialState.COMPLETE:
+        refuse(f"trial {number} has its result already: {trial.value!r}, got another one")
+        return None
+    if not reason.startswith("lost"):
+        ended = reason or trial.state.name
+        refuse(f"trial {number} has ended already: {ended}, got another result")
+        return None
+    again = successor(study, number)
+    if again is None:
+        told = [t.number for t in trials if t.user_attrs.get(LATE_FOR) == number]
+        if told:
+            refuse(f"the late result of trial {number} is known already, as trial {told[0]}")
+            return None
+        return _add(study, trial, outcome)
+    storage = study._storage
+    if again.state == TrialState.WAITING and storage.set_trial_state_values(
+        again._trial_id, TrialState.RUNNING
+    ):
+        params = again.system_attrs.get("fixed_params", {})
+        waiting = Trial(study, again._trial_id)
+        for name, distribution in trial.distributions.items():
+            if name in params:
+                ask(waiting, name, distribution)
+        storage.set_trial_user_attr(again._trial_id, LATE_FOR, number)
+        return record(study, again._trial_id, outcome)
+    refuse(
+        f"trial {number} ran out of its lease and was begun again as trial {again.number} "
+        f"({again.state.name.lower()}); its late result is not taken, because the point would "
+        "count twice"
+    )
+    return None
+
+
+def _add(study: Study, trial: FrozenTrial, outcome: Outcome) -> FrozenTrial:
+    state = TrialState.FAIL if outcome.failure else TrialState.COMPLETE
+    study.add_trial(
+        create_trial(
+            state=state,
+            value=None if outcome.failure else outcome.value,
+            params=trial.params,
+            distributions=trial.distributions,
+            user_attrs={**_marks(outcome), LATE_FOR: trial.number},
+            constraints=dict(outcome.constraints or {}),
+        )
+    )
+    return study.get_trials(deepcopy=False)[-1]
+
+
+def outcome_told(
+    value: float | None, constraints: Mapping[str, float], failed: str | None, names: list[str]
+) -> Outcome:
+    """What somebody says on the command line, checked."""
+    if (value is None) == (failed is None):
+        raise InvalidInput(
+            "a result must be either a value or a reason for its failure, got "
+            + ("neither" if value is None else f"{value!r} and {failed!r}")
+        )
+    for name, number in constraints.items():
+        if name not in names:
+            raise InvalidInput(f"a constraint must be one of {names}, got {name!r}")
+        if not math.isfinite(number):
+            raise InvalidInput(f"the constraint {name!r} must be a finite number, got {number}")
+    if failed is not None:
+        if not failed.strip():
+            raise InvalidInput("the reason of a failure must not be empty, got nothing")
+        return Outcome(failure=failed, constraints=constraints)
+    assert value is not None
+    if not math.isfinite(value):
+        raise InvalidInput(f"the value must be a finite number, got {value}")
+    missing = [name for name in names if name not in constraints]
+    if missing:
+        raise InvalidInput(f"a result must give the constraints {names}, got none for {missing}")
+    return Outcome(value=value, constraints=constraints)

@@ -1,0 +1,43 @@
+"""`neurobo init`: files to begin with."""
+
+from __future__ import annotations
+
+import re
+from importlib import resources
+from pathlib import Path
+
+from neurobo.errors import InvalidInput
+
+KINDS = {
+    "python": "a Python function",
+    "command": "a program in any language",
+    "ask": "people, by `neurobo ask` and `neurobo tell`",
+}
+_PROGRAMS = {"python": ("objective.py.txt", "{name}_objective.py"),
+             "command": ("simulate.py.txt", "simulate.py")}  # fmt: skip
+
+
+def write_files(path: Path, kind: str) -> list[Path]:
+    """A commented study file and, where it needs one, an example of an objective."""
+    if kind not in KINDS:
+        raise InvalidInput(f"the kind must be one of {list(KINDS)}, got {kind!r}")
+    if path.suffix != ".toml":
+        raise InvalidInput(f"a study file must end with .toml, got {path}")
+    name = re.sub(r"\W", "_", path.stem)
+    texts = {path: _template("study.toml").replace("OBJECTIVE\n", _template(f"{kind}.toml"))}
+    if kind == "ask":
+        texts[path] = re.sub(r"\n# (timeout|keep) = .*", "", texts[path])
+    if kind in _PROGRAMS:
+        template, target = _PROGRAMS[kind]
+        texts[path.parent / target.format(name=name)] = _template(template)
+    for target_path in texts:
+        if target_path.exists():
+            raise InvalidInput(f"a new file was expected, got {target_path}, which exists already")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for target_path, text in texts.items():
+        target_path.write_text(text.replace("NAME", name), encoding="utf-8")
+    return list(texts)
+
+
+def _template(name: str) -> str:
+    return resources.files("neurobo.studies.templates").joinpath(name).read_text("utf-8")

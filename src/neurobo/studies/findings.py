@@ -1,0 +1,251 @@
+"""What a report says and shows, before it becomes a page or pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from optuna.study import Study
+from optuna.trial import FrozenTrial
+
+from neurobo.loop import FAILURE
+from neurobo.space import Candidate, Space
+from neurobo.start import start_size
+from neurobo.studies.study_file import StudyFile
+from neurobo.studies.surrogate import Contender, Slice, Surrogate, ranked, surrogate
+from neurobo.studies.tally import Tally, duration, short
+from neurobo.studies.transfer import SOURCE
+
+MOST_SLICES = 12
+MOST_POINTS = 1500
+"""Markers in a plot; of more results, an even share is drawn and every record."""
+
+
+@dataclass(frozen=True)
+class Convergence:
+    number: Float[np.ndarray, " n"]
+    value: Float[np.ndarray, " n"]
+    """Of results that are drawn."""
+    feasible: np.ndarray
+    step: Float[np.ndarray, " m"]
+    best: Float[np.ndarray, " m"]
+    """The best feasible value after each trial at which it changed, and at the end."""
+    failed: Float[np.ndarray, " k"]
+    """Numbers of failed trials."""
+    noise_sd: float
+    """0 if the values are exact."""
+
+
+@dataclass(frozen=True)
+class Findings:
+    file: StudyFile
+    tally: Tally
+    belief: Surrogate | None
+
+    @staticmethod
+    def of(file: StudyFile, study: Study) -> Findings:
+        tally = Tally.of(study)
+        return Findings(file, tally, surrogate(file.space, tally))
+
+    @property
+    def space(self) -> Space:
+        return self.file.space
+
+    @cached_property
+    def contenders(self) -> list[Contender]:
+        return ranked(self.tally, self.belief, 10)
+
+    @property
+    def noisy(self) -> bool:
+        return self.belief is not None and self.belief.noisy
+
+    @cached_property
+    def convergence(self) -> Convergence:
+        tally = self.tally
+        steps = tally.best_so_far()
+        if steps:
+            steps.append((max(t.number for t in tally.trials), steps[-1][1]))
+        records = {number for number, _ in steps}
+        shown = thinned(tally.complete, records)
+        good = {t.number for t in tally.feasible}
+        return Convergence(
+            number=np.array([t.number for t in shown], dtype=float),
+            value=np.array([t.value for t in shown], dtype=float),
+            feasible=np.array([t.number in good for t in shown], dtype=bool),
+            step=np.array([number for number, _ in steps], dtype=float),
+            best=np.array([value for _, value in steps], dtype=float),
+            failed=np.array([t.number for t in tally.failed], dtype=float),
+            noise_sd=self.belief.noise_sd if self.belief is not None and self.noisy else 0.0,
+        )
+
+    @cached_property
+    def influence(self) -> list[tuple[str, float, float]]:
+        """Parameter, share of the variance, and speed of change; most important first."""
+        if self.belief is None or self.space.n_parameters < 2:
+            return []
+        shares, scales = self.belief.influence(), self.belief.scales()
+        found = [(name, shares[name], scales[name]) for name in shares]
+        return sorted(found, key=lambda one: -one[1])
+
+    @cached_property
+    def slices(self) -> list[Slice]:
+        """Through the best point, along the parameters that matter most."""
+        if self.belief is None or not self.contenders:
+            return []
+        order = [name for name, _, _ in self.influence] or list(self.space.parameters)
+        names = [n for n in order if not isinstance(self.space.parameters[n], Candidate)]
+        through = self.contenders[0].trial.params
+        return [self.belief.slice(name, through) for name in names[:MOST_SLICES]]
+
+    @cached_property
+    def jumps(self) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+        """How far each point was from the best one before it, where 1 is from corner to corner."""
+        numbers, distances = [], []
+        best: tuple[float, np.ndarray] | None = None
+        numeric = self.space
+        trials = [t for t in self.tally.trials if numeric.contains(t.params)]
+        x = numeric.encode([t.params for t in trials])
+        good = {t.number for t in self.tally.feasible}
+        for trial, row in zip(trials, x, strict=True):
+            if best is not None:
+                numbers.append(float(trial.number))
+                distances.append(float(np.sqrt(np.mean((row - best[1]) ** 2)) / 2))
+            if trial.number in good and (best is None or self.tally.lower(trial) < best[0]):
+                best = self.tally.lower(trial), row
+        return np.array(numbers), np.array(distances)
+
+    @cached_property
+    def reasons(self) -> list[tuple[str, int, FrozenTrial]]:
+        """Why trials failed, how often, and the last one of each."""
+        found: dict[str, list[FrozenTrial]] = {}
+        for trial in self.tally.failed:
+            found.setdefault(str(trial.user_attrs.get(FAILURE, "unknown")), []).append(trial)
+        common = sorted(found.items(), key=lambda item: -len(item[1]))
+        return [(reason, len(trials), trials[-1]) for reason, trials in common]
+
+    # In words -----------------------------------------------------------------------------------
+
+    def summary(self) -> list[str]:
+        tally, table = self.tally, self.file.table
+        total = len(tally.trials)
+        parts = [f"{total} of {table.budget.trials} trials have ended"]
+        if tally.failed:
+            parts.append(f"{len(tally.failed)} of them failed")
+        if tally.running:
+            parts.append(f"{len(tally.running)} are running")
+        items = [_sentence(", ".join(parts))]
+        if tally.constrained:
+            items.append(
+                f"{len(tally.feasible)} of {len(tally.complete)} results are feasible "
+                f"({_names(table.constraints)} at most 0)."
+            )
+        items += self._about_the_best()
+        if self.noisy and self.belief is not None:
+            items.append(
+                f"The values are noisy: the same point would scatter with a standard deviation of "
+                f"about {self.belief.noise_sd:.2g}. Points are therefore ranked by what the "
+                "surrogate expects, not by their luckiest value."
+            )
+        elif self.belief is not None:
+            items.append("The values look exact: no noise is needed to explain them.")
+        if self.influence:
+            items.append(self._about_inputs())
+        return items
+
+    def _about_the_best(self) -> list[str]:
+        if not self.contenders:
+            return ["There is no feasible result yet."]
+        best = self.contenders[0]
+        trial, tally = best.trial, self.tally
+        value = f"{trial.value:.6g}"
+        expected = ""
+        if self.noisy and best.mean is not None and best.sd is not None:
+            expected = f" (expected {best.mean:.4g} ± {2 * best.sd:.2g})"
+        word = "highest" if tally.maximize else "lowest"
+        items = [f"The {word} value is {value}{expected}, found in trial {trial.number}."]
+        if self.noisy:
+            items = [f"The best point is that of trial {trial.number}: {value}{expected}."]
+        steps = tally.best_so_far()
+        if len(steps) > 1 and not self.noisy:
+            since = len([t for t in tally.trials if t.number > steps[-1][0]])
+            items.append(
+                f"The best value improved {len(steps) - 1} times, from {steps[0][1]:.4g} in trial "
+                f"{steps[0][0]}; {since} trials have ended since the last improvement."
+            )
+        return items
+
+    def _about_inputs(self) -> str:
+        strong = [name for name, share, _ in self.influence if share >= 0.1]
+        weak = [name for name, share, _ in self.influence if share < 0.02]
+        text = f"{_names(strong or [self.influence[0][0]])} matter{'s' * (len(strong) < 2)} most"
+        if weak:
+            text += f"; {_names(weak)} hardly matter{'s' * (len(weak) == 1)}"
+        count = self.belief.fitted if self.belief is not None else 0
+        return f"Of the inputs, as far as {count} results can tell, {text}."
+
+    def story(self) -> list[str]:
+        """What the algorithm did."""
+        from neurobo.algorithms import describe
+
+        table, trials = self.file.table, self.tally.trials
+        n_start = start_size(self.space, table.n_startup_trials)
+        imported = sum(SOURCE in t.user_attrs for t in trials)
+        start = min(max(n_start - imported, 0), len(trials) - imported)
+        options = ", ".join(f"{name} = {value!r}" for name, value in table.options.items())
+        items = [
+            f"Algorithm `{table.algorithm}`{f' with {options}' if options else ''}: "
+            f"{describe(table.algorithm)}",
+            f"{len(trials) - imported - start} points were chosen by the model after {start} of a "
+            f"start design (Sobol, seed {table.seed})"
+            + (f" and {imported} imported results." if imported else "."),
+        ]
+        if self.tally.void or self.tally.retried:
+            items.append(
+                f"Lost or interrupted, and begun again as new trials: {self.tally.void}. They do "
+                "not count."
+            )
+        spans = [
+            (t.datetime_complete - t.datetime_start).total_seconds()
+            for t in trials
+            if t.datetime_complete and t.datetime_start and SOURCE not in t.user_attrs
+        ]
+        if spans:
+            items.append(
+                f"From choosing a point to its result took {duration(float(np.median(spans)))} "
+                f"(median), {duration(max(spans))} at most; {duration(sum(spans))} in total."
+            )
+        if self.belief is not None:
+            items.append(
+                f"What is shown of the objective between the results is the Gaussian process of "
+                f"infinitely wide networks, fitted to {self.belief.fitted} results."
+            )
+        return items
+
+
+def thinned(trials: Sequence[FrozenTrial], keep: set[int]) -> list[FrozenTrial]:
+    """At most so many that a browser can draw them; those in `keep` always."""
+    if len(trials) <= MOST_POINTS:
+        return list(trials)
+    some = {int(i) for i in np.linspace(0, len(trials) - 1, MOST_POINTS)}
+    return [t for i, t in enumerate(trials) if i in some or t.number in keep]
+
+
+def _names(names: Sequence[str]) -> str:
+    quoted = [f"`{name}`" for name in names]
+    if len(quoted) < 2:
+        return "".join(quoted)
+    return ", ".join(quoted[:-1]) + f" and {quoted[-1]}"
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:] + "."
+
+
+def shown(value: Any) -> str:
+    """A parameter's value in a table."""
+    text = short(value)
+    return text if len(text) <= 60 else text[:60] + " …"

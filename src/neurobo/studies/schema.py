@@ -1,0 +1,185 @@
+"""What a study file may say. The reference in docs/study-file.md is generated from here."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+
+Reference = Annotated[str, StringConstraints(pattern=r"^[\w.]+:[\w.]+$")]
+"""`module:function`."""
+Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+
+
+class Table(BaseModel):
+    """A table of the file: unknown keys and numbers in quotes are mistakes."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+
+class Budget(Table):
+    """How much may be spent."""
+
+    trials: int = Field(ge=1, description="How many evaluations the study has in the end.")
+    hours: float | None = Field(
+        None, gt=0, description="A run begins no evaluation after this time; running ones end."
+    )
+
+
+class Parameter(Table):
+    """One parameter: a range (`low`, `high`) or `choices`."""
+
+    type: Literal["float", "int"] = Field("float", description="Of a range.")
+    low: float | None = Field(None, description="The smallest value.")
+    high: float | None = Field(None, description="The largest value.")
+    log: bool = Field(False, description="Whether ratios count, not differences; `low` above 0.")
+    step: float | None = Field(None, gt=0, description="Only `low`, `low + step`, … are allowed.")
+    choices: list[str | int | float | bool] | None = Field(
+        None, description="The values to choose from, instead of a range."
+    )
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Parameter:
+        given = self.model_fields_set
+        if (self.choices is None) == (self.low is None and self.high is None):
+            raise ValueError(
+                "a parameter must have either `low` and `high` or `choices`, "
+                f"got {', '.join(sorted(given)) or 'nothing'}"
+            )
+        if self.choices is not None and given - {"choices"}:
+            raise ValueError(f"`choices` must stand alone, got {', '.join(sorted(given))}")
+        if self.choices is None and (self.low is None or self.high is None):
+            raise ValueError(
+                f"a range must have both `low` and `high`, got {', '.join(sorted(given))}"
+            )
+        return self
+
+
+class Objective(Table):
+    """What is evaluated: a Python function or a program. Leave it out for `ask` and `tell`."""
+
+    python: Reference | None = Field(
+        None,
+        description="`module:function`; the module is looked for beside the study file first. The "
+        "function gets a dict and returns a number, or a dict like the JSON of a program.",
+    )
+    command: list[str] | None = Field(
+        None,
+        min_length=1,
+        description="A program and its arguments, one string each; no shell is involved. "
+        "`{name}` stands for a parameter's value, see below.",
+    )
+    stdin: Literal["none", "json"] = Field(
+        "none", description='"json": the program reads the parameters from standard input.'
+    )
+    params_file: Name | None = Field(
+        None,
+        description="The parameters are also written to a JSON file of this name in the trial's "
+        "folder; `{params_file}` is its path.",
+    )
+    timeout: float | None = Field(
+        None, gt=0, description="Seconds after which an evaluation and its children are killed."
+    )
+    working_folder: Literal["trial", "study"] = Field(
+        "trial", description="Where it runs: a fresh folder for each trial, or the study file's."
+    )
+    keep: Literal["none", "failed", "all"] = Field(
+        "none", description="Which trials' folders stay, in `NAME.trials/` beside the study file."
+    )
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Objective:
+        if (self.python is None) == (self.command is None):
+            given = ", ".join(sorted(self.model_fields_set)) or "neither"
+            raise ValueError(f"an objective must have either `python` or `command`, got {given}")
+        if self.python is not None and (self.stdin != "none" or self.params_file):
+            raise ValueError("`stdin` and `params_file` must go with `command`, got `python`")
+        if self.params_file and ("/" in self.params_file or self.params_file in (".", "..")):
+            raise ValueError(
+                f"`params_file` must be a name without a folder, got {self.params_file!r}"
+            )
+        return self
+
+
+class PoolTable(Table):
+    """A catalogue of candidates, each known by its features."""
+
+    path: Name = Field(
+        description="A `.npy` array (candidates first), or a `.csv` file with a heading."
+    )
+    ids: Name | None = Field(None, description="The column of a `.csv` that names the candidates.")
+    replace: bool = Field(False, description="Whether a candidate may be evaluated again.")
+
+    @model_validator(mode="after")
+    def _known_ending(self) -> PoolTable:
+        if not self.path.endswith((".npy", ".csv")):
+            raise ValueError(f"`path` must end with .npy or .csv, got {self.path!r}")
+        if self.ids is not None and not self.path.endswith(".csv"):
+            raise ValueError(f"`ids` must go with a .csv file, got {self.path!r}")
+        return self
+
+
+class Physics(Table):
+    """A law that the objective obeys."""
+
+    residual: Reference = Field(
+        description="`module:function` of the law, zero where it holds. Not available yet."
+    )
+
+
+class Lease(Table):
+    """How long a trial is reserved for whoever evaluates it."""
+
+    seconds: float = Field(
+        60.0, ge=2, description="For `run`, which renews it while the evaluation goes on."
+    )
+    ask_hours: float = Field(168.0, gt=0, description="For `ask`, until `tell`.")
+
+
+class StudyTable(Table):
+    """The whole file."""
+
+    name: Name = Field(description="Of the study in its storage.")
+    direction: Literal["minimize", "maximize"] = Field(
+        "minimize", description="Whether low or high values are good."
+    )
+    storage: Name | None = Field(
+        None,
+        description="Where results are kept: an URL such as `postgresql://user@host/db`. Default: "
+        "an SQLite file beside the study file, with its name and the ending `.db`.",
+    )
+    algorithm: Name = Field("auto", description="See `neurobo algorithms`.")
+    options: dict[str, Any] = Field({}, description="Options of the algorithm.")
+    seed: int = Field(0, ge=0, lt=2**63, description="Another seed, another run.")
+    n_startup_trials: int | None = Field(
+        None, ge=0, description="Points of the start design. Default: parameters + 2, 5 to 20."
+    )
+    workers: int = Field(1, ge=1, le=1024, description="Evaluations at a time.")
+    retries: int = Field(
+        1,
+        ge=0,
+        description="How often an evaluation that was lost is begun again: its runner died, or "
+        "its lease ran out. What the objective itself fails at is a result, and is not repeated.",
+    )
+    constraints: list[Name] = Field(
+        [], description="Names of constraints that every result gives; feasible if all are <= 0."
+    )
+    budget: Budget = Field(description="How much may be spent.")
+    space: dict[Name, Parameter] = Field({}, description="The parameters, by name.")
+    pool: PoolTable | None = Field(None, description="A catalogue of candidates.")
+    objective: Objective | None = Field(None, description="What is evaluated.")
+    physics: Physics | None = Field(None, description="A law that the objective obeys.")
+    lease: Lease = Field(
+        Lease(seconds=60.0, ask_hours=168.0), description="How long a trial is reserved."
+    )
+
+    @model_validator(mode="after")
+    def _something_to_choose(self) -> StudyTable:
+        if not self.space and self.pool is None:
+            raise ValueError("a study must have a [space] or a [pool], got neither")
+        if self.pool is not None and "candidate" in self.space:
+            raise ValueError("the pool's own parameter is called `candidate`; rename yours")
+        twice = {name for name in self.constraints if self.constraints.count(name) > 1}
+        if twice:
+            raise ValueError(f"`constraints` must differ from each other, got {min(twice)!r} again")
+        return self

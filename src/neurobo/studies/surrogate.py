@@ -1,0 +1,179 @@
+"""What the results say about the objective: a Gaussian process with the networks' own kernel.
+
+Reports and `neurobo best` use it whatever algorithm made the suggestions: it is exact, needs no
+chance, and its evidence says how noisy the values are and which inputs matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jaxtyping import Float
+from optuna.trial import FrozenTrial
+
+from neurobo.algorithms import NTKGP
+from neurobo.data import Data, Trials, units
+from neurobo.gp import GP
+from neurobo.space import Candidate, Category, Matrix, Space
+from neurobo.studies.tally import Tally
+from neurobo.threads import one_blas_thread
+
+MOST = 400
+"""Results that the process is fitted to: more would cost minutes and change little."""
+NOISY = 0.02
+"""Noise counts if its standard deviation is more than this share of the values' own."""
+ROWS = 256
+"""Points that are computed together: one compilation for any number of them."""
+SAMPLES = 256
+"""Points at which the influence of an input is measured."""
+
+
+@dataclass(frozen=True)
+class Slice:
+    """The objective along one parameter, through a point, in the user's units."""
+
+    name: str
+    x: Sequence[Any]
+    mean: Float[np.ndarray, " n"]
+    sd: Float[np.ndarray, " n"]
+    log: bool
+    numeric: bool
+
+
+@jax.jit
+def _mean_and_sd(posterior: GP, x: Array) -> Float[Array, "2 n"]:
+    return jnp.stack(posterior.mean_and_sd(x))
+
+
+@dataclass(frozen=True)
+class Surrogate:
+    space: Space
+    posterior: GP
+    location: float
+    spread: float
+    """What a standardised 0 and a step of 1 mean; the spread is below 0 to turn maximise back."""
+    fitted: int
+    """How many results it knows."""
+
+    @property
+    def noise_sd(self) -> float:
+        return float(abs(self.spread) * np.sqrt(self.posterior.noise))
+
+    @property
+    def noisy(self) -> bool:
+        return float(np.sqrt(self.posterior.noise)) > NOISY
+
+    def at(
+        self, points: Sequence[Mapping[str, Any]]
+    ) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+        """Mean and standard deviation of the noiseless objective."""
+        return self._at(self.space.encode(points))
+
+    def _at(self, x: Matrix) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+        inputs = self.space.inputs(x)
+        parts = [np.zeros((2, 0))]
+        with jax.enable_x64(True), one_blas_thread():
+            for at in range(0, len(inputs), ROWS):
+                part = inputs[at : at + ROWS]
+                padded = np.pad(part, ((0, ROWS - len(part)), (0, 0)))
+                found = _mean_and_sd(self.posterior, jnp.asarray(padded))
+                parts.append(np.asarray(found)[:, : len(part)])
+        mean, sd = np.concatenate(parts, axis=1)
+        return self.location + self.spread * mean, abs(self.spread) * sd
+
+    def slice(self, name: str, through: Mapping[str, Any], points: int = 61) -> Slice:
+        parameter = self.space.parameters[name]
+        if isinstance(parameter, Category):
+            values = list(parameter.distribution.choices)
+        else:
+            column = np.linspace(-1, 1, points)[:, None]
+            values = list(dict.fromkeys(parameter.decode(row) for row in column))
+        mean, sd = self.at([{**through, name: value} for value in values])
+        log = bool(getattr(self.space.distributions[name], "log", False))
+        return Slice(name, values, mean, sd, log, not isinstance(parameter, Category))
+
+    def scales(self) -> dict[str, float]:
+        """How fast the function changes along each parameter, by the evidence; the largest is 1."""
+        columns = np.asarray(self.posterior.scales)
+        found, at = {}, 0
+        for name, parameter in self.space.parameters.items():
+            width = parameter.pool.columns if isinstance(parameter, Candidate) else parameter.width
+            found[name] = float(np.sqrt(np.mean(columns[at : at + width] ** 2)))
+            at += width
+        largest = max(found.values(), default=1.0)
+        return {name: value / largest for name, value in found.items()}
+
+    def influence(self) -> dict[str, float]:
+        """The share of the surrogate's variance over the whole space that would go if a parameter
+        were fixed (total Sobol index, Jansen's estimator)."""
+        rng = np.random.default_rng(0)
+        count = self.space.n_parameters
+        base, other = (rng.random((SAMPLES, count)) for _ in range(2))
+        here, _ = self._at(self.space.from_unit(base))
+        variance = float(np.var(here))
+        found = {}
+        for i, name in enumerate(self.space.parameters):
+            moved = base.copy()
+            moved[:, i] = other[:, i]
+            there, _ = self._at(self.space.from_unit(moved))
+            share = float(np.mean((here - there) ** 2)) / 2
+            found[name] = share / variance if variance > 0 else 0.0
+        return found
+
+
+def surrogate(space: Space, tally: Tally) -> Surrogate | None:
+    """None if there are too few results to say anything."""
+    trials = some(tally, MOST)
+    trials = [t for t in trials if space.contains(t.params)]
+    if len(trials) < 3 or not space.n_parameters:
+        return None
+    values = np.array([tally.lower(t) for t in trials], dtype=float)
+    if not np.ptp(values) > 0:
+        return None
+    data = Data.of(space, Trials([t.params for t in trials], values.tolist()))
+    with jax.enable_x64(True), one_blas_thread():
+        posterior = NTKGP().posterior(jax.random.key(0), data)
+    location, spread = units(values)
+    sign = -1.0 if tally.maximize else 1.0
+    return Surrogate(space, posterior, sign * location, sign * spread, len(trials))
+
+
+def some(tally: Tally, most: int) -> list[FrozenTrial]:
+    """All results, or the better half of `most` and an even share of the others, by number."""
+    trials = tally.complete
+    if len(trials) <= most:
+        return trials
+    ranked = sorted(trials, key=tally.lower)
+    rest = ranked[most // 2 :]
+    even = [rest[round(i)] for i in np.linspace(0, len(rest) - 1, most - most // 2)]
+    return sorted([*ranked[: most // 2], *even], key=lambda t: t.number)
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A trial that may be the best, and what the surrogate thinks of its point."""
+
+    trial: FrozenTrial
+    mean: float | None
+    sd: float | None
+
+
+def ranked(tally: Tally, belief: Surrogate | None, most: int) -> list[Contender]:
+    """The best feasible trials: by value, or under noise by the surrogate's mean."""
+    trials = sorted(tally.feasible, key=tally.lower)
+    if belief is None:
+        return [Contender(t, None, None) for t in trials[:most]]
+    trials = trials[: max(most, MOST) if belief.noisy else most]
+    inside = [t for t in trials if belief.space.contains(t.params)]
+    mean, sd = belief.at([t.params for t in inside])
+    found = [Contender(t, float(m), float(s)) for t, m, s in zip(inside, mean, sd, strict=True)]
+    if belief.noisy:
+        order = np.argsort(-mean if tally.maximize else mean, kind="stable")
+        found = [found[i] for i in order]
+    return found[:most]

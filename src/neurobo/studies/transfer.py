@@ -1,0 +1,220 @@
+"""Results from and to other files: CSV, JSON, Parquet."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from optuna.distributions import CategoricalDistribution, IntDistribution
+from optuna.study import Study
+from optuna.trial import FrozenTrial, TrialState, create_trial
+
+from neurobo.errors import InvalidInput, MissingPackage
+from neurobo.loop import FAILURE
+from neurobo.space import Params, Space
+from neurobo.studies.lease import RETRY_OF
+from neurobo.studies.objective import written
+from neurobo.studies.study_file import StudyFile
+from neurobo.studies.tally import counts, is_feasible
+
+SOURCE = "imported_from"
+"""The user attribute of an imported trial: the file's name, a digest of its content, the line."""
+FORMATS = ("csv", "json", "parquet")
+OWN = ("id", "state", "value", "feasible", "started", "ended", "failure", "retry_of")
+"""Columns of an export besides parameters, constraints and attributes."""
+
+
+# Import -----------------------------------------------------------------------------------------
+
+
+class Row(NamedTuple):
+    line: int
+    params: Params
+    value: float | None
+    """None: it failed."""
+    constraints: dict[str, float]
+
+
+class Reading(NamedTuple):
+    rows: list[Row]
+    bad: list[str]
+    """One sentence for each bad line."""
+    ignored: list[str]
+    """Columns that mean nothing to the study."""
+    digest: str
+
+
+def read_results(file: StudyFile, path: Path, value_column: str = "value") -> Reading:
+    """The rows of a CSV file with a heading; columns are matched by name. Nothing is stored."""
+    try:
+        content = path.read_bytes()
+        lines = list(csv.reader(io.StringIO(content.decode("utf-8-sig"), newline="")))
+    except FileNotFoundError:
+        raise InvalidInput(f"a CSV file was expected, got {path}, which does not exist") from None
+    except (UnicodeDecodeError, csv.Error, OSError) as error:
+        raise InvalidInput(f"a CSV file in UTF-8 was expected, got {path}: {error}") from None
+    if not lines:
+        raise InvalidInput(f"a CSV file must have a heading, got nothing in {path}")
+    header = [name.strip() for name in lines[0]]
+    names = [*file.space.distributions, value_column, *file.table.constraints]
+    missing = [name for name in names if name not in header]
+    if missing:
+        raise InvalidInput(
+            f"the heading of {path} must name every parameter, constraint and `{value_column}`, "
+            f"got none for {missing}"
+        )
+    twice = sorted({name for name in names if header.count(name) > 1})
+    if twice:
+        raise InvalidInput(f"a column must stand only once in {path}, got {twice} twice")
+    rows, bad = [], []
+    for number, cells in enumerate(lines[1:], start=2):
+        if not any(cell.strip() for cell in cells):
+            continue
+        try:
+            if len(cells) != len(header):
+                raise InvalidInput(f"a row must have {len(header)} cells, got {len(cells)}")
+            rows.append(_row(file, number, dict(zip(header, cells, strict=True)), value_column))
+        except InvalidInput as error:
+            bad.append(f"line {number}: {error}")
+    ignored = [name for name in header if name not in names]
+    return Reading(rows, bad, ignored, hashlib.sha256(content).hexdigest()[:12])
+
+
+def _row(file: StudyFile, line: int, cells: Mapping[str, str], value_column: str) -> Row:
+    space = file.space
+    params = space.params({name: _value(space, name, cells[name]) for name in space.distributions})
+    text = cells[value_column].strip()
+    value = _number(value_column, text) if text else None
+    constraints = {}
+    for name in file.table.constraints:
+        if cells[name].strip() or value is not None:
+            constraints[name] = _number(name, cells[name])
+            if not math.isfinite(constraints[name]):
+                raise InvalidInput(f"{name!r} must be a finite number, got {cells[name]!r}")
+    return Row(line, params, value if value is not None and math.isfinite(value) else None,
+               constraints)  # fmt: skip
+
+
+def _value(space: Space, name: str, text: str) -> Any:
+    distribution = space.distributions[name]
+    if isinstance(distribution, CategoricalDistribution):
+        for choice in distribution.choices:
+            if text in (written(choice), str(choice)):
+                return choice
+        raise InvalidInput(f"{name!r} must be one of {list(distribution.choices)}, got {text!r}")
+    number = _number(name, text)
+    if isinstance(distribution, IntDistribution) and math.isfinite(number):
+        return int(number) if number == int(number) else number
+    return number
+
+
+def _number(name: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InvalidInput(f"{name!r} must be a number, got {text!r}") from None
+
+
+def store_rows(study: Study, space: Space, path: Path, reading: Reading) -> Iterator[bool]:
+    """Add the rows as trials, one at a time; whether each was new.
+
+    A row that an import of the same file has added before is passed over, so that an import that
+    broke off can be repeated.
+    """
+    known = {t.user_attrs.get(SOURCE) for t in study.get_trials(deepcopy=False)}
+    for row in reading.rows:
+        source = f"{path.name} {reading.digest} line {row.line}"
+        if source in known:
+            yield False
+            continue
+        failed = row.value is None
+        study.add_trial(
+            create_trial(
+                state=TrialState.FAIL if failed else TrialState.COMPLETE,
+                value=row.value,
+                params=row.params,
+                distributions=space.distributions,
+                constraints=row.constraints,
+                user_attrs={SOURCE: source, **({FAILURE: "imported"} if failed else {})},
+            )
+        )
+        yield True
+
+
+# Export -----------------------------------------------------------------------------------------
+
+
+def table_of(study: Study, file: StudyFile, *, everything: bool = False) -> list[dict[str, Any]]:
+    """One row for each trial that ended; with `everything` also those begun again, and running."""
+    trials = [t for t in study.get_trials(deepcopy=False) if everything or counts(t)]
+    params = _columns(file.space.distributions, "param_")
+    constraints = _columns(file.table.constraints, "constraint_", {*params.values()})
+    taken = {*params.values(), *constraints.values()}
+    names = sorted({name for t in trials for name in t.user_attrs} - {FAILURE, RETRY_OF})
+    attrs = _columns(names, "attr_", taken)
+    return [_exported(trial, params, constraints, attrs) for trial in trials]
+
+
+def _columns(names: Iterable[str], prefix: str, taken: set[str] | None = None) -> dict[str, str]:
+    """Names of columns; a name that is taken gets a prefix."""
+    used = {*OWN, *(taken or ())}
+    return {name: prefix + name if name in used else name for name in names}
+
+
+def _exported(
+    trial: FrozenTrial,
+    params: Mapping[str, str],
+    constraints: Mapping[str, str],
+    attrs: Mapping[str, str],
+) -> dict[str, Any]:
+    started, ended = trial.datetime_start, trial.datetime_complete
+    return {
+        "id": trial.number,
+        "state": trial.state.name,
+        "value": trial.value if trial.state == TrialState.COMPLETE else None,
+        **{column: trial.params.get(name) for name, column in params.items()},
+        **{column: trial.constraints.get(name) for name, column in constraints.items()},
+        "feasible": is_feasible(trial) if trial.state == TrialState.COMPLETE else None,
+        "started": started.isoformat(timespec="seconds") if started else None,
+        "ended": ended.isoformat(timespec="seconds") if ended else None,
+        "failure": trial.user_attrs.get(FAILURE),
+        "retry_of": trial.user_attrs.get(RETRY_OF),
+        **{column: trial.user_attrs.get(name) for name, column in attrs.items()},
+    }
+
+
+def as_text(rows: Sequence[Mapping[str, Any]], form: str) -> str:
+    if form == "json":
+        return json.dumps(rows, indent=1) + "\n"
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    if rows:
+        writer.writerow(rows[0])
+        for row in rows:
+            writer.writerow([_cell(value) for value in row.values()])
+    return out.getvalue()
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    return json.dumps(value) if isinstance(value, list | dict) else written(value)
+
+
+def write_parquet(rows: Sequence[Mapping[str, Any]], target: Path) -> None:
+    try:
+        arrow, writer = import_module("pyarrow"), import_module("pyarrow.parquet")
+    except ImportError:
+        raise MissingPackage("Parquet files need another package: pip install pyarrow") from None
+    plain = [
+        {k: json.dumps(v) if isinstance(v, list | dict) else v for k, v in row.items()}
+        for row in rows
+    ]
+    writer.write_table(arrow.Table.from_pylist(plain), target)
