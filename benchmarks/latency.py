@@ -6,7 +6,8 @@
 Every measurement is a process of its own that is told n observations of a function with 15
 parameters (half of them anywhere, half near the best; 1 % noise), asks once to warm up, and then
 asks and tells five times. A method stops where a suggestion would take more than five minutes.
-"Single" is one thread on one core, "default" whatever the method takes. Needs the bench extra.
+"Single" is one thread on one core, in seconds of the processor, so that a busy machine matters
+little; "default" is whatever the method takes, in seconds of the clock. Needs the bench extra.
 """
 
 from __future__ import annotations
@@ -94,6 +95,10 @@ def measured(name: str, n: int, threads: str) -> dict[str, Any]:
     return dict(json.loads(out.stdout.splitlines()[-1]))
 
 
+def shown(record: dict[str, Any]) -> float:
+    return float(record["cpu" if record["threads"] == "single" else "seconds"])
+
+
 def records() -> list[dict[str, Any]]:
     lines = RESULTS.read_text().splitlines() if RESULTS.exists() else []
     return [json.loads(line) for line in lines]
@@ -127,7 +132,7 @@ def run(names: list[str], sizes: list[int], threads: list[str]) -> None:
 
 def slope(done: list[dict[str, Any]], name: str, threads: str, least: int) -> float | None:
     """Of log seconds over log n."""
-    points = [(r["n"], r["seconds"]) for r in done
+    points = [(r["n"], shown(r)) for r in done
               if r["method"] == name and r["threads"] == threads and r["n"] >= least]  # fmt: skip
     if len(points) < 2:
         return None
@@ -150,7 +155,7 @@ def table() -> None:
             cells = []
             for n in sizes:
                 r = found(rows, name, n, threads)
-                cells.append(f"{r['seconds']:.2g} ({r['peak_gb']:.1f})" if r else "")
+                cells.append(f"{shown(r):.2g} ({r['peak_gb']:.1f})" if r else "")
             s = slope(rows, name, threads, 1000)
             cells.append("" if s is None else f"{s:.1f}")
             print(f"| {name} | " + " | ".join(cells) + " |")
@@ -169,10 +174,10 @@ def picture(done: list[dict[str, Any]], names: list[str]) -> None:
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
 
-    figure, axes = plt.subplots(figsize=(8, 5), layout="constrained")
+    figure, axes = plt.subplots(figsize=(10, 5), layout="constrained")
     for i, name in enumerate(names):
         rows = sorted(
-            (r["n"], r["seconds"]) for r in done if r["method"] == name and r["threads"] == "single"
+            (r["n"], shown(r)) for r in done if r["method"] == name and r["threads"] == "single"
         )
         if not rows:
             continue
@@ -181,10 +186,10 @@ def picture(done: list[dict[str, Any]], names: list[str]) -> None:
         style = "o-" if name in OURS else "s--"
         axes.loglog(*zip(*rows, strict=True), style, color=f"C{i}", label=label, markersize=4)
     axes.set_xlabel("observations")
-    axes.set_ylabel("seconds for a suggestion, one thread")
+    axes.set_ylabel("processor seconds for a suggestion, one thread")
     axes.set_title("15 parameters; median of 5 suggestions after a warm-up", fontsize=10)
     axes.grid(True, which="major", alpha=0.3)
-    axes.legend(fontsize=8)
+    figure.legend(fontsize=8, loc="outside right upper")
     PICTURE.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(PICTURE, dpi=130)
     print(f"\nwrote {TABLE} and {PICTURE}")
