@@ -34,6 +34,7 @@ def test_log_improvement_far_below_follows_its_asymptote(x64: None) -> None:
     assert np.all(np.diff(found) < 0)
 
 
+@pytest.mark.slow
 def test_log_improvement_is_smooth(x64: None) -> None:
     z = jnp.concatenate([jnp.linspace(-30, 5, 2001), jnp.array([-1e8, 1e8, -20.0, 0.0])])
     slope = jax.vmap(jax.grad(lambda t: log_improvement(t[None])[0]))(z)

@@ -12,6 +12,7 @@ import neurobo
 from neurobo.data import bucket
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("surrogate", ["simple", pytest.param("posterior", marks=pytest.mark.slow)])
 def test_a_run_of_130_trials_compiles_each_function_once_per_bucket(surrogate: Any) -> None:
     traced: Counter[str] = Counter()

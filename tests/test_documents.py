@@ -35,11 +35,13 @@ def test_example_minimise_a_function(tmp_path: Path) -> None:
     assert float(shown.split()[2]) < 1.0
 
 
+@pytest.mark.slow
 def test_example_optuna_study(tmp_path: Path) -> None:
     shown = _run(str(ROOT / "examples" / "optuna_study.py"), cwd=tmp_path)
     assert float(shown.split()[-1]) < 1.0
 
 
+@pytest.mark.slow
 def test_example_mixed_space(tmp_path: Path) -> None:
     shown = _run("-W", "ignore", str(ROOT / "examples" / "mixed_space.py"), cwd=tmp_path)
     assert shown.startswith("20 trials")

@@ -45,7 +45,9 @@ def test_evidence_finds_noise_and_irrelevant_columns(x64: None) -> None:
     assert scales[0] > 3 * scales[1:].max()
 
 
-@pytest.mark.parametrize("activation", ["erf", "relu", "sin"])
+@pytest.mark.parametrize(
+    "activation", ["erf", *(pytest.param(a, marks=pytest.mark.slow) for a in ("relu", "sin"))]
+)
 def test_the_likelihood_is_right_and_so_is_its_gradient(x64: None, activation: str) -> None:
     rng = np.random.default_rng(0)
     x, y = rng.uniform(-1, 1, (9, 2)), rng.normal(size=9)

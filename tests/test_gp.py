@@ -112,6 +112,7 @@ def _agree(sample: np.ndarray, mean: np.ndarray, covariance: np.ndarray) -> None
     np.testing.assert_allclose(np.corrcoef(sample.T), correlation, atol=4 / np.sqrt(N))
 
 
+@pytest.mark.slow
 def test_padding_changes_nothing(x64: None) -> None:
     x, y, at = _data()
     wide = Wide(1, "erf")

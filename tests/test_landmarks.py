@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ def _kernel(a: Any, b: Any) -> Any:
 def _explained(x: Any, chosen: Any, *, mask: Any = None) -> landmarks.Explained:
     mask = np.ones(len(x)) if mask is None else mask
     columns = jnp.asarray(_kernel(x, x[chosen]) * mask[:, None])
-    return landmarks.explained(
+    return jax.jit(landmarks.explained)(
         columns, jnp.asarray(mask), jnp.asarray(chosen), jnp.asarray(np.asarray(NOISE))
     )
 

@@ -78,6 +78,7 @@ def test_draws_at_the_crossover(x64: None, surrogate: str, monkeypatch: pytest.M
     assert np.sqrt(np.mean((np.asarray(many(at)) - truth) ** 2)) < 0.2
 
 
+@pytest.mark.slow
 def test_draws_of_a_process_at_the_crossover(x64: None, monkeypatch: pytest.MonkeyPatch) -> None:
     data, at, _ = _data()
     exact = gp.draw(KEY, _gp(data), data)(at)

@@ -14,7 +14,7 @@ import numpy as np
 import optuna
 import pytest
 from optuna.trial import TrialState
-from small import ALGORITHMS, SOME_FAST
+from small import ALGORITHMS, ONE_FAST
 
 import neurobo
 from neurobo.errors import InvalidInput, NeuroboWarning
@@ -68,7 +68,7 @@ BAD_RETURNS: dict[str, Any] = {
 
 
 @pytest.mark.filterwarnings("ignore::neurobo.errors.NeuroboWarning")
-@pytest.mark.parametrize("algorithm", SOME_FAST)
+@pytest.mark.parametrize("algorithm", ONE_FAST)
 def test_bad_evaluations_are_recorded_as_failed_and_the_run_goes_on(algorithm: str) -> None:
     bad = list(BAD_RETURNS.values())
 

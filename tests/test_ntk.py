@@ -20,7 +20,7 @@ from neurobo.ntk import (
 from neurobo.rows import GeneralRows
 
 GAMMA = np.array([1.4, 0.5])  # jnp would round it to float32 here
-CLOSED = ["erf", "relu", "sin", "tanh"]
+CLOSED = ["erf", "relu", *(pytest.param(a, marks=pytest.mark.slow) for a in ("sin", "tanh"))]
 
 
 def _points(n: int, d: int, seed: int = 0) -> jax.Array:
@@ -49,6 +49,7 @@ def test_wide_networks_approach_the_closed_forms(x64: None, activation: str, dep
         np.testing.assert_allclose(gram / scale, limit / scale, atol=bound)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "activation", ["erf", *(pytest.param(a, marks=pytest.mark.slow) for a in CLOSED[1:])]
 )
@@ -173,6 +174,7 @@ def test_scales_act_on_columns(x64: None) -> None:
     np.testing.assert_allclose(ignoring.ntk, by_hand.ntk)
 
 
+@pytest.mark.slow
 def test_the_empirical_kernel_equals_the_one_from_single_gradients(x64: None) -> None:
     network, gamma, x = MLP(32, 2, "tanh"), jnp.asarray(GAMMA), _points(7, 3)
     theta = network.init(jax.random.key(0), 3)

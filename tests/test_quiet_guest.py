@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 
 def _run(program: str, *options: str) -> str:
     done = subprocess.run(
@@ -75,6 +77,7 @@ assert seen == {"float32"}, seen
     _run(program)
 
 
+@pytest.mark.slow
 def test_blas_has_its_threads_back_after_overlapping_suggestions() -> None:
     program = """
 import concurrent.futures, jax, scipy.linalg, neurobo

@@ -55,7 +55,9 @@ def test_a_linear_problem_is_solved_in_one_step_as_ridge_regression(x64: None) -
     assert fit.residual == pytest.approx(np.sqrt(np.mean((t - a @ primal) ** 2)), rel=1e-10)
 
 
-@pytest.mark.parametrize("activation", ["tanh", "erf"])  # relu stops at kinks
+@pytest.mark.parametrize(  # relu stops at kinks
+    "activation", ["erf", pytest.param("tanh", marks=pytest.mark.slow)]
+)
 def test_gauss_newton_ends_at_a_stationary_point(x64: None, activation: str) -> None:
     problem = _problem(network=MLP(width=128, depth=1, activation=activation))
     start = _gradient_of_objective(problem, problem.theta0, 0.1)
@@ -106,6 +108,7 @@ def test_padding_changes_nothing(x64: None, ridge: float) -> None:
     np.testing.assert_allclose(a, b, rtol=1e-8, atol=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("surrogate", ["simple", "posterior", "linear"])
 def test_draws_do_not_depend_on_the_bucket(x64: None, surrogate: str) -> None:
     rng = np.random.default_rng(0)
@@ -145,6 +148,7 @@ def test_no_rows_leave_the_network_at_its_start(x64: None) -> None:
     np.testing.assert_array_equal(ravel_pytree(fit.theta)[0], ravel_pytree(problem.theta0)[0])
 
 
+@pytest.mark.slow
 def test_gradients_of_the_objective(x64: None) -> None:
     problem = _problem(5, network=MLP(width=6, depth=2, activation="tanh"))
     flat, restore = ravel_pytree(problem.theta0)

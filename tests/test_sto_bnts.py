@@ -88,6 +88,7 @@ def test_draws_together_are_those_drawn_one_by_one(x64: None, surrogate: str) ->
         np.testing.assert_allclose(drawn(jnp.asarray(AT)), alone(jnp.asarray(AT)), rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_batch_is_the_same_as_asking_again_and_again() -> None:
     """Pending points only exclude themselves, so that draws in a row equal a batch."""
     space = {"x": (-1.0, 1.0), "y": (-1.0, 1.0)}
@@ -132,6 +133,7 @@ def test_beta_widens_the_draws_and_leaves_their_mean(x64: None) -> None:
     assert theory == pytest.approx(2 * (np.log(np.pi**2 * 49 / 0.3) + 2 * np.log(100)))
 
 
+@pytest.mark.slow
 def test_without_perturbation_draws_agree_more(x64: None) -> None:
     data = Data.pad(X, Y)
     sd = []

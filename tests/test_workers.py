@@ -63,6 +63,7 @@ def test_processes_are_others_and_threads_are_not(tmp_path: Path) -> None:
     assert str(os.getpid()) in {path.name.split("-")[0] for path in tmp_path.iterdir()}
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::neurobo.errors.NeuroboWarning")
 def test_a_worker_that_dies_costs_one_trial() -> None:
     def objective(x: np.ndarray) -> float:

@@ -124,6 +124,7 @@ def test_a_start_design_has_no_point_twice() -> None:
     assert len({p["a"] for p in start_design(space, 20, 3)}) == 20
 
 
+@pytest.mark.slow
 def test_broken_runs_are_recorded_and_retried_on_request(tmp_path: Path) -> None:
     store = Store(tmp_path)
     good = Job("branin-2", "random", 0, 4, 2)
@@ -140,6 +141,7 @@ def test_broken_runs_are_recorded_and_retried_on_request(tmp_path: Path) -> None
     assert harness.missing([good, bad, slow, good], store, retry=True) == [bad, slow]
 
 
+@pytest.mark.slow
 def test_killed_at_any_moment_nothing_is_lost_or_repeated(tmp_path: Path) -> None:
     command = [NEUROBO, "bench", "run", "smoke", "--folder", str(tmp_path), "--seeds", "6",
                "--peers", "random sobol", "--problems", "branin-2+delay=0.01", "--scale", "0.5",
@@ -252,6 +254,7 @@ def test_an_unknown_option_of_a_method_is_refused() -> None:
         method("random:fast")
 
 
+@pytest.mark.slow
 def test_listings_read_well() -> None:
     for command, word in (["bench", "list"], "optuna-tpe"), (["problems"], "levy-15"):
         plain = subprocess.run([NEUROBO, *command], capture_output=True, text=True, check=True)

@@ -170,6 +170,7 @@ def test_odd_studies_have_a_report(tmp_path: Path) -> None:
     assert "There is no feasible result yet." in page.read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("form", "start"),
     [("svg", b"<?xml"), pytest.param("png", b"\x89PNG", marks=pytest.mark.slow)],
