@@ -3,7 +3,7 @@
     python benchmarks/batches.py        # a few minutes
 
 A history of 40 points of Hartmann-6, then one batch of 16, for 5 seeds. Distances are in the box
-[-1, 1]^6, whose diagonal is 4.9; 16 random points are 1.4 apart or more in the median.
+[-1, 1]^6, whose diagonal is 4.9.
 """
 
 from __future__ import annotations

@@ -81,6 +81,9 @@ def test_compiled_code_is_kept_in_the_user_s_cache_folder(
     cache.keep_compiled()
     assert os.environ["JAX_COMPILATION_CACHE_DIR"] == str(tmp_path / "neurobo" / "compiled")
     assert (tmp_path / "neurobo" / "compiled").is_dir()
+    assert "JAX_COMPILATION_CACHE_DIR" not in cache.environment()  # an objective's JAX is its own
+    assert cache.environment()["XDG_CACHE_HOME"] == str(tmp_path)
+    cache._set_here.clear()
 
 
 def test_what_the_user_has_set_for_jax_stays(

@@ -34,6 +34,19 @@ def keep_compiled() -> None:
         folder().mkdir(parents=True, exist_ok=True)
     except OSError:  # a home that cannot be written to: compile each time
         return
-    os.environ["JAX_COMPILATION_CACHE_DIR"] = str(folder())
-    os.environ.setdefault("JAX_COMPILATION_CACHE_MAX_SIZE", str(_MOST))
-    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
+    settings = {
+        "JAX_COMPILATION_CACHE_DIR": str(folder()),
+        "JAX_COMPILATION_CACHE_MAX_SIZE": str(_MOST),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.2",
+    }
+    ours = settings.keys() - os.environ.keys()
+    os.environ.update({name: settings[name] for name in ours})
+    _set_here.update(ours)
+
+
+_set_here: set[str] = set()
+
+
+def environment() -> dict[str, str]:
+    """The environment as the user gave it, for objectives: their JAX is none of our business."""
+    return {name: value for name, value in os.environ.items() if name not in _set_here}

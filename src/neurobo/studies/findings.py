@@ -106,9 +106,8 @@ class Findings:
         """How far each point was from the best one before it, where 1 is from corner to corner."""
         numbers, distances = [], []
         best: tuple[float, np.ndarray] | None = None
-        numeric = self.space
-        trials = [t for t in self.tally.trials if numeric.contains(t.params)]
-        x = numeric.encode([t.params for t in trials])
+        trials = [t for t in self.tally.trials if self.space.contains(t.params)]
+        x = self.space.encode([t.params for t in trials])
         good = {t.number for t in self.tally.feasible}
         for trial, row in zip(trials, x, strict=True):
             if best is not None:

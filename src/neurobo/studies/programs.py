@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import IO, Any, Self
 
+from neurobo.cli.cache import environment
 from neurobo.studies.objective import Requests, outcome
 from neurobo.workers import Outcome
 
@@ -153,6 +154,7 @@ class Programs:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             pass_fds=[write],
+            env=environment(),
             start_new_session=True,
         )
         os.close(write)
