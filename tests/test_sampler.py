@@ -22,6 +22,7 @@ from neurobo.errors import InvalidInput, NeuroboWarning
 from neurobo.sampler import trials_of_study
 from neurobo.space import Space
 from neurobo.suggest import next_point
+from neurobo.trial_marks import VOID, is_void
 
 FAST = neurobo.NeuralGreedy(width=64, gamma=2.0)
 SPACE = {"x": (-5.0, 5.0), "n": neurobo.Int(0, 50)}
@@ -231,9 +232,9 @@ def test_void_trials_change_nothing_of_what_comes_next() -> None:
             lost = broken.ask()
             if turn == 7:
                 _objective(lost)
-            broken._storage.set_trial_system_attr(lost._trial_id, sampler_file.VOID, True)
+            broken._storage.set_trial_system_attr(lost._trial_id, VOID, True)
             broken.tell(lost, state=TrialState.FAIL)
         trial = broken.ask()
         broken.tell(trial, _objective(trial))
-    kept = [t.params for t in broken.trials if not sampler_file.is_void(t)]
+    kept = [t.params for t in broken.trials if not is_void(t)]
     assert kept == [t.params for t in plain.trials]

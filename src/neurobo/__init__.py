@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from neurobo.algorithms import DeepEnsemble as DeepEnsemble
     from neurobo.algorithms import NeuralBandit as NeuralBandit
     from neurobo.algorithms import NeuralBO as NeuralBO
+    from neurobo.algorithms import NeuralCBO as NeuralCBO
     from neurobo.algorithms import NeuralGreedy as NeuralGreedy
     from neurobo.algorithms import NeuralLinear as NeuralLinear
     from neurobo.algorithms import algorithms as algorithms
@@ -39,6 +40,7 @@ _HOME = {
     "NTKGP": ("neurobo.algorithms", "NTKGP"),
     "STOBNTS": ("neurobo.algorithms", "STOBNTS"),
     "NeuralBO": ("neurobo.algorithms", "NeuralBO"),
+    "NeuralCBO": ("neurobo.algorithms", "NeuralCBO"),
     "NeuralLinear": ("neurobo.algorithms", "NeuralLinear"),
     "NeuralBandit": ("neurobo.algorithms", "NeuralBandit"),
     "DeepEnsemble": ("neurobo.algorithms", "DeepEnsemble"),
@@ -62,6 +64,7 @@ __all__ = [
     "Int",
     "NeuralBO",
     "NeuralBandit",
+    "NeuralCBO",
     "NeuralGreedy",
     "NeuralLinear",
     "NeuroSampler",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any, Protocol, runtime_checkable
@@ -41,8 +42,8 @@ def expected(posterior: Posterior, data: Data) -> Float[np.ndarray, " k"]:
 
 
 def expected_best(posterior: Posterior, data: Data) -> Float[np.ndarray, ""]:
-    """The lowest mean at an observation: with noise the lowest value is luck."""
-    return np.asarray(np.min(means(posterior, data)))
+    """The lowest mean at a feasible observation: with noise the lowest value is luck."""
+    return np.asarray(np.min(means(posterior, data)[data.eligible]))
 
 
 def means(posterior: Posterior, data: Data) -> Float[np.ndarray, " n"]:
@@ -124,7 +125,8 @@ def log_improvement(z: Float[Array, " n"]) -> Float[Array, " n"]:
     """
     size = jnp.where(z > 0, z, -z)
     t = 1 / (1 + size / _BEND)
-    below = -(size**2) / 2 - np.log(2 * np.pi) / 2 + 2 * jnp.log(t) + _series(2 * t - 1)
+    tail = 2 * jnp.log(t) + _series(2 * t - 1, _improvement_coefficients())
+    below = -(size**2) / 2 - np.log(2 * np.pi) / 2 + tail
     return jnp.where(z > 0, jnp.log(size + jnp.exp(below)), below)
 
 
@@ -132,22 +134,41 @@ _BEND = 4.0
 """Where the variable of the polynomial, t in (0, 1], is ½."""
 
 
-def _series(k: Array) -> Array:
+def _series(k: Array, coefficients: list[float]) -> Array:
     """Clenshaw's rule for a sum of Chebyshev polynomials."""
     after = last = jnp.zeros_like(k)
-    *higher, constant = _coefficients()[::-1]
+    *higher, constant = coefficients[::-1]
     for c in higher:
         after, last = 2 * k * after - last + c, after
     return k * after - last + constant
 
 
-@lru_cache(maxsize=1)
-def _coefficients() -> list[float]:
-    def g(k: Any) -> Any:
-        t = np.maximum((k + 1) / 2, 1e-12)
-        return _log_tail(_BEND * (1 / t - 1)) - 2 * np.log(t)
+def log_probability(z: Float[Array, " n"]) -> Float[Array, " n"]:
+    """log Φ(z), also where Φ(z) underflows: in the same way."""
+    size = jnp.where(z > 0, z, -z)
+    t = 1 / (1 + size / _BEND)
+    below = -(size**2) / 2 + jnp.log(t) + _series(2 * t - 1, _probability_coefficients())
+    return jnp.where(z > 0, jnp.log1p(-jnp.exp(below)), below)
 
-    return list(np.polynomial.chebyshev.chebinterpolate(g, 24).tolist())
+
+@lru_cache(maxsize=1)
+def _improvement_coefficients() -> list[float]:
+    return _interpolated(_log_tail, 2)
+
+
+@lru_cache(maxsize=1)
+def _probability_coefficients() -> list[float]:
+    return _interpolated(lambda s: np.log(erfcx(s / np.sqrt(2)) / 2), 1)
+
+
+def _interpolated(g: Callable[[np.ndarray], np.ndarray], power: int) -> list[float]:
+    """Chebyshev coefficients of g - power · log t as a function of 2t - 1."""
+
+    def smooth(k: Any) -> Any:
+        t = np.maximum((k + 1) / 2, 1e-12)
+        return g(_BEND * (1 / t - 1)) - power * np.log(t)
+
+    return list(np.polynomial.chebyshev.chebinterpolate(smooth, 24).tolist())
 
 
 def _log_tail(s: np.ndarray) -> np.ndarray:

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from neurobo.space import Params, Space
 
@@ -27,49 +27,61 @@ def bucket(n: int) -> int:
     return -(-n // 1024) * 1024
 
 
-def standardise(y: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-    """Mean 0 and sd 1, the same for y and a y + b with a > 0, whatever the scale.
+@dataclass(frozen=True)
+class Scale:
+    """From a quantity's own units to mean 0 and sd 1.
 
-    One absurdly bad value neither flattens the rest nor bends the network: the upper tail is
-    compressed first.
+    The result is the same for y and a y + b with a > 0, whatever the scale. One absurdly high value
+    neither flattens the rest nor bends the network: v above a fence becomes
+    fence + s log(1 + (v - fence)/s), which keeps the order. The fence is so high that only the
+    worst few of ordinary data would cross it.
     """
-    if len(y) == 0:
-        return y
-    v, mean, sd, _ = _moments(y)
-    if not sd > 0:
-        return np.zeros_like(v)
-    # Rounding hides the last bits, which an affine change of y would alter.
-    return np.round((v - mean) / sd, 10)
+
+    unit: float
+    """Values near 1e300 must not overflow."""
+    fence: float
+    spread: float
+    """s; 0: no fence."""
+    mean: float
+    sd: float
+    """0 for a constant, up to rounding."""
+
+    @staticmethod
+    def of(y: Float[np.ndarray, " n"]) -> Scale:
+        unit = float(np.max(np.abs(y))) or 1.0
+        v = y / unit
+        low, high = float(np.min(v)), float(np.quantile(v, 0.9))
+        spread = max(3 * (high - low), 0.0)
+        scale = Scale(unit, high + spread, spread, 0.0, 1.0)
+        v = scale._compressed(y)
+        mean, sd = float(np.mean(v)), float(np.std(v))
+        constant = not sd > 1e-13 * (abs(mean) + sd)
+        return replace(scale, mean=mean, sd=0.0 if constant else sd)
+
+    def __call__(self, y: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+        """Standardised; a constant becomes 0, and what differs from it ±1."""
+        away = self._compressed(y) - self.mean
+        if not self.sd:
+            return np.where(np.abs(away) <= 1e-12 * abs(self.mean), 0.0, np.sign(away))
+        # Rounding hides the last bits, which an affine change of y would alter.
+        return np.round(away / self.sd, 10)
+
+    def _compressed(self, y: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+        v = y / self.unit
+        if not self.spread > 0:
+            return v
+        over = np.maximum(v - self.fence, 0) / self.spread
+        return np.where(v > self.fence, self.fence + self.spread * np.log1p(over), v)
+
+
+def standardise(y: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+    return Scale.of(y)(y) if len(y) else y
 
 
 def units(y: Float[np.ndarray, " n"]) -> tuple[float, float]:
-    """What a standardised 0 and a step of 1 mean in the objective's own units."""
-    _, mean, sd, unit = _moments(y)
-    return unit * mean, unit * sd
-
-
-def _moments(
-    y: Float[np.ndarray, " n"],
-) -> tuple[Float[np.ndarray, " n"], float, float, float]:
-    """Values with a compressed tail in some unit, their mean and sd, and the unit."""
-    unit = float(np.max(np.abs(y))) or 1.0  # values near 1e300 must not overflow
-    v = _compress_upper_tail(y / unit)
-    mean, sd = float(np.mean(v)), float(np.std(v))
-    constant = not sd > 1e-13 * (abs(mean) + sd)  # up to rounding
-    return v, mean, 0.0 if constant else sd, unit
-
-
-def _compress_upper_tail(v: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-    """v above a fence becomes fence + s log(1 + (v - fence)/s), which keeps the order.
-
-    The fence is so high that only the worst few of ordinary data would cross it.
-    """
-    low, high = np.min(v), np.quantile(v, 0.9)
-    spread = 3 * (high - low)
-    if not spread > 0:
-        return v
-    fence = high + spread
-    return np.where(v > fence, fence + spread * np.log1p(np.maximum(v - fence, 0) / spread), v)
+    """What a standardised 0 and a step of 1 mean in the quantity's own units."""
+    scale = Scale.of(y)
+    return scale.unit * scale.mean, scale.unit * scale.sd
 
 
 @dataclass(frozen=True)
@@ -79,6 +91,11 @@ class Trials:
     params: Sequence[Mapping[str, Any]]
     values: Sequence[float]
     pending: Sequence[Mapping[str, Any]] = ()
+    constraints: Sequence[Mapping[str, float]] = ()
+    """Of each point by name, as far as they are known; none at all, or one entry a point."""
+    crashed: Sequence[bool] = ()
+    """Whether the evaluation of each point failed because of the point; needed only to learn from
+    failures."""
     repeats: bool = False
     """Whether a point may be suggested again."""
 
@@ -88,6 +105,19 @@ class Trials:
     def repeatable(self) -> Trials:
         """The same history, whose points may be suggested again."""
         return replace(self, repeats=True)
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A constraint, feasible where it is at most `highest`."""
+
+    name: str
+    data: Data
+    """Where it was observed, and its standardised values."""
+    highest: float
+    """The user's 0 in the units of `data.y`."""
+    known: Float[np.ndarray, " n"]
+    """Its standardised values at the observations of the objective; NaN where unknown."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +140,10 @@ class Data:
     """Every point evaluated (also in vain) or pending: not to be suggested again."""
     image: tuple[int, int, int] | None = None
     """Height, width and channels, if the columns are the pixels of an image."""
+    limits: tuple[Limit, ...] = ()
+    """The constraints, each with observations of its own."""
+    excess: Float[np.ndarray, " n"] | None = None
+    """By how much the observations break the constraints, in units of their spread; None: not."""
 
     @cached_property
     def n(self) -> int:
@@ -117,8 +151,16 @@ class Data:
 
     @cached_property
     def order(self) -> np.ndarray:
-        """Rows from the best observation to the worst."""
-        return np.argsort(self.y[: self.n], kind="stable")
+        """Rows from the best observation to the worst: what breaks constraints comes last."""
+        y = self.y[: self.n]
+        return np.lexsort([y] if self.excess is None else [y, self.excess])
+
+    @cached_property
+    def eligible(self) -> Int[np.ndarray, " m"]:
+        """Rows among which the best one is: the feasible, or else those that are nearest to it."""
+        if self.excess is None or not self.n:
+            return np.arange(self.n)
+        return np.flatnonzero(self.excess <= np.min(self.excess))
 
     def alone(self, rows: Int[np.ndarray, " m"]) -> tuple[Data, float, float]:
         """These observations as if there were no others, and what 0 and 1 of their units are in
@@ -162,6 +204,7 @@ class Data:
             pending=space.inputs(pending),
             taken=taken[:0] if trials.repeats or space.repeats else taken,
             image=space.image,
+            limits=_limits(space, trials, points, good),
         )
 
     @staticmethod
@@ -180,3 +223,35 @@ class Data:
             pending=x[:0],
             taken=x,
         )
+
+
+CRASH = "crash"
+"""The name of the constraint that failed evaluations teach, which no user can give."""
+
+
+def _limits(
+    space: Space,
+    trials: Trials,
+    points: Float[np.ndarray, "n encoded"],
+    good: Bool[np.ndarray, " n"],
+) -> tuple[Limit, ...]:
+    """The constraints in the order of their names, each from the trials that have it."""
+    names = sorted({name for known in trials.constraints for name in known})
+    values = {
+        name: np.array([known.get(name, np.nan) for known in trials.constraints], dtype=float)
+        for name in names
+    }
+    crashed = np.asarray(trials.crashed, dtype=bool)
+    if crashed.any():
+        values[CRASH] = np.where(crashed, 1.0, np.where(good, -1.0, np.nan))
+    found = []
+    for name, c in values.items():
+        known = np.isfinite(c)
+        if not known.any():
+            continue
+        scale = Scale.of(c[known])
+        data = Data.pad(space.inputs(points[known]), scale(c[known]))
+        data = replace(data, values=c[known], image=space.image)
+        highest = float(scale(np.zeros(1))[0])
+        found.append(Limit(name, data, highest, np.where(known, scale(c), np.nan)[good]))
+    return tuple(found)

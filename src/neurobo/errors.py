@@ -42,6 +42,13 @@ def check_number(
     raise InvalidInput(f"{name} must be a finite number {limit}, got {value!r}")
 
 
+def check_flag(name: str, value: Any) -> bool:
+    """Refuse anything but true or false."""
+    if not isinstance(value, bool):
+        raise InvalidInput(f"{name} must be True or False, got {value!r}")
+    return value
+
+
 def check_count(name: str, value: Any, *, least: int = 1) -> None:
     """Refuse anything but a whole number of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, int) or value < least:

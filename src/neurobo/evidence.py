@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from scipy.linalg.lapack import dpotrf, dpotri, dtrtrs
 from scipy.optimize import minimize as scipy_minimize
 
@@ -232,14 +232,30 @@ def of_kernel(
     For a given ratio of noise to function the best ν² is known, and one eigendecomposition serves
     all ratios.
     """
-    n, size = len(y), float(np.trace(kernel)) / len(y)
+    size = float(np.trace(kernel)) / len(y)
     values, vectors = np.linalg.eigh(kernel / size)
-    turned = (vectors.T @ y) ** 2
-    spectrum = np.maximum(values, 0) + RATIOS[:, None]
+    cost, variance, noise = profile(np.maximum(values, 0), (vectors.T @ y) ** 2, prior=False)
+    return cost, variance / size, noise
+
+
+def profile(
+    values: Float[np.ndarray, " n"], turned: Float[np.ndarray, " n"], *, prior: bool = True
+) -> tuple[float, float, float]:
+    """Minus the log likelihood, the variance and the noise at its highest, for a kernel of mean
+    variance 1 with these eigenvalues and the squares of y along its eigenvectors. The prior is that
+    of the noise."""
+    spectrum = values + RATIOS[:, None]
     variance = np.maximum(np.mean(turned / spectrum, axis=1), 1e-12)
-    cost = (n * np.log(variance) + np.sum(np.log(spectrum), axis=1)) / 2
+    cost = (len(values) * np.log(variance) + np.sum(np.log(spectrum), axis=1)) / 2
+    if prior:
+        cost += ((np.log(RATIOS) - _MEAN[3]) / _SD[3]) ** 2 / 2
     i = int(np.argmin(cost))
-    return float(cost[i]), float(variance[i]) / size, float(variance[i] * RATIOS[i])
+    return float(cost[i]), float(variance[i]), float(variance[i] * RATIOS[i])
+
+
+def gamma_prior(gamma: tuple[float, float]) -> float:
+    """Minus the log density of the prior."""
+    return float(np.sum(((np.log(gamma) - _MEAN[:2]) / _SD[:2]) ** 2) / 2)
 
 
 # When -------------------------------------------------------------------------------------------
@@ -258,6 +274,12 @@ def update_sizes(n: int) -> list[int]:
         sizes.append(size)
         size = max(size + 1, int(size * 1.1))
     return sizes
+
+
+def scheduled_rows(n: int) -> Int[np.ndarray, " m"]:
+    """Which of n observations the hyper-parameters come from."""
+    m = update_sizes(n)[-1]
+    return np.linspace(0, m - 1, min(m, MOST)).astype(int)
 
 
 def scheduled(data: Data, wide: Wide, *, ard: bool = False, noise: float | None = None) -> Hyper:
@@ -280,7 +302,7 @@ def scheduled(data: Data, wide: Wide, *, ard: bool = False, noise: float | None 
     return Hyper(found.gamma, found.scale * sd, variance, found.scales)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=1024)  # of the objective and a dozen constraints
 def _searched(
     x: bytes,
     y: bytes,

@@ -16,15 +16,13 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
 
 from neurobo.progress import Progress
-from neurobo.sampler import is_void, trials_of_study
+from neurobo.sampler import trials_of_study
 from neurobo.space import Params, Space
 from neurobo.suggest import is_exhausted
+from neurobo.trial_marks import FAILURE, INTERRUPTED, is_void
 from neurobo.workers import Outcome, Workers
 
 Callback = Callable[[Study, FrozenTrial], None]
-FAILURE = "failure"
-"""The user attribute in which a failed trial keeps its reason."""
-INTERRUPTED = "interrupted"
 ID = "id"
 """The user attribute with the id of a pool's candidate."""
 AHEAD = 0.05
@@ -85,6 +83,8 @@ class Alone:
 
     def tell(self, trial: Trial, outcome: Outcome) -> FrozenTrial | None:
         self.finished += 1
+        for name, value in (outcome.constraints or {}).items():
+            trial.set_constraint(name, value)
         if outcome.failure:
             return self._fail(trial, outcome.failure)
         return self.study.tell(trial, outcome.value)

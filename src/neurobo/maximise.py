@@ -10,7 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -29,6 +29,18 @@ Score = Callable[[Float[Array, "n d"]], Float[Array, " n"]]
 """A pytree that can be called; lower is better."""
 
 
+@runtime_checkable
+class Limited(Protocol):
+    """A score that counts only where every limit is at most 0; elsewhere it is higher."""
+
+    @property
+    def score(self) -> Score: ...
+
+    def limits(self, x: Float[Array, "n d"]) -> Float[Array, "k n"]: ...
+
+    def __call__(self, x: Float[Array, "n d"]) -> Float[Array, " n"]: ...
+
+
 class Region(NamedTuple):
     """A trust region: numeric columns stay this near to an observation."""
 
@@ -38,11 +50,14 @@ class Region(NamedTuple):
     """Half-width; that of the whole box is 1."""
 
 
+RADIUS = 0.4
+"""Half-width of a trust region, if nothing else is known."""
 CHUNK = 1024  # every batch is padded to this many rows: one shape, one compilation
 ENUMERABLE = 4096  # finite spaces up to this size are scored point by point
 STARTS = 16
 STEPS = 60
 ROUNDS = 12
+POLISHED = 4  # points at a limit are hard to find by steps, so that several are polished
 
 
 @dataclass(frozen=True)
@@ -97,19 +112,27 @@ def _descend(
     high: Float[Array, " d"],
     free: Bool[Array, " d"],
 ) -> Float[Array, "k d"]:
-    """Projected Adam on all starts at once, with a step that shrinks from 5 % of the box."""
-    gradient = jax.grad(lambda at: jnp.sum(score(at)))
+    """Projected Adam on all starts at once, with a step that shrinks from 5 % of the box; the best
+    point that each has seen."""
 
-    def one(i: Array, carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-        at, m, v = carry
-        g = jnp.where(free, jnp.nan_to_num(gradient(at)), 0.0)
+    def values_and_gradients(at: Array) -> tuple[Array, Array]:
+        values, pull = jax.vjp(score, at)
+        return values, jnp.where(free, jnp.nan_to_num(pull(jnp.ones_like(values))[0]), 0.0)
+
+    def one(i: Array, carry: tuple[Array, ...]) -> tuple[Array, ...]:
+        at, m, v, best, lowest = carry
+        values, g = values_and_gradients(at)
+        better = values < lowest
+        best, lowest = jnp.where(better[:, None], at, best), jnp.where(better, values, lowest)
         m, v = 0.8 * m + 0.2 * g, 0.95 * v + 0.05 * g**2
         rate = 0.05 * (high - low) * 0.5 * (1.01 + jnp.cos(jnp.pi * i / STEPS))
         step = (m / (1 - 0.8 ** (i + 1))) / (jnp.sqrt(v / (1 - 0.95 ** (i + 1))) + 1e-12)
-        return jnp.clip(at - rate * step, low, high), m, v
+        return jnp.clip(at - rate * step, low, high), m, v, best, lowest
 
     zeros = jnp.zeros_like(x)
-    return jax.lax.fori_loop(0, STEPS, one, (x, zeros, zeros))[0]
+    first = (x, zeros, zeros, x, jnp.full(len(x), jnp.inf))
+    at, _, _, best, lowest = jax.lax.fori_loop(0, STEPS, one, first)
+    return jnp.where((score(at) < lowest)[:, None], at, best)
 
 
 def _moved(score: Score, space: Space, x: Matrix, box: Box) -> Matrix:
@@ -128,18 +151,45 @@ def _value_and_gradient(score: Score, x: Float[Array, " d"]) -> tuple[Array, Arr
     return jax.value_and_grad(lambda at: score(at[None])[0])(x)
 
 
+MARGIN = 1e-7
+"""By how much a polished point stays on the allowed side of a limit."""
+
+
+@jax.jit
+def _limits(score: Limited, x: Float[Array, " d"]) -> Float[Array, " k"]:
+    return score.limits(x[None])[:, 0]
+
+
+_slopes = jax.jit(jax.jacrev(_limits, argnums=1))
+
+
 def _polish(score: Score, space: Space, x: Float[np.ndarray, " d"], box: Box) -> np.ndarray:
-    """L-BFGS-B from one point in its continuous columns."""
+    """A quasi-Newton search from one point in its continuous columns."""
     free, held = space.continuous, space.inputs(x[None])[0]
 
+    def moved(at: np.ndarray) -> Array:
+        whole = held.copy()
+        whole[space.movable] = at
+        return jnp.asarray(whole)
+
     def target(at: np.ndarray) -> tuple[float, np.ndarray]:
-        moved = held.copy()
-        moved[space.movable] = at
-        value, gradient = _value_and_gradient(score, jnp.asarray(moved))
+        plain = score.score if isinstance(score, Limited) else score
+        value, gradient = _value_and_gradient(plain, moved(at))
         return float(value), np.asarray(gradient)[space.movable]
 
+    method: Literal["L-BFGS-B", "SLSQP"] = "L-BFGS-B"
+    constraints: list[Any] = []
+    if isinstance(score, Limited):  # often the lowest allowed point is just allowed
+        method = "SLSQP"
+        constraints = [
+            {
+                "type": "ineq",
+                "fun": lambda at: -MARGIN - np.asarray(_limits(score, moved(at))),
+                "jac": lambda at: -np.asarray(_slopes(score, moved(at)))[:, space.movable],
+            }
+        ]
     found: Any = scipy_minimize(
-        target, x[free], jac=True, method="L-BFGS-B",
+        target, x[free], jac=True, method=method, constraints=constraints,
         bounds=list(zip(box.low[free], box.high[free], strict=True)), options={"maxiter": 30},
     )  # fmt: skip
     if not np.all(np.isfinite(found.x)):
@@ -271,7 +321,8 @@ def minimise(
     starts = np.concatenate([g[:share] for g in groups])
     x, values = _refine(score, space, candidates[starts], box, rng)
     if space.continuous.any():
-        polished = _polish(score, space, x[np.argmin(values)], box)[None]
+        best = np.argsort(values)[: POLISHED if isinstance(score, Limited) else 1]
+        polished = np.stack([_polish(score, space, x[i], box) for i in best])
         x = np.concatenate([x, polished])
         values = np.concatenate([values, evaluate(score, space, polished)])
     x, values = np.concatenate([x, candidates]), np.concatenate([values, scores])

@@ -16,16 +16,17 @@ from optuna.trial import TrialState
 
 from neurobo.algorithms import Algorithm, resolve
 from neurobo.errors import InvalidInput, NeuroboWarning, check_count, check_number
-from neurobo.loop import FAILURE, INTERRUPTED, Alone, Callback, Run, count_finished
+from neurobo.loop import Alone, Callback, Run, count_finished
 from neurobo.progress import Progress, Silent, Terminal
 from neurobo.sampler import NeuroSampler
 from neurobo.space import Space, SpaceLike
 from neurobo.start import start_size
+from neurobo.trial_marks import FAILURE, INTERRUPTED, is_feasible, least_violating
 from neurobo.workers import workers_for
 
 
 def minimize(
-    objective: Callable[[Any], float],
+    objective: Callable[[Any], Any],
     space: SpaceLike,
     n_trials: int,
     *,
@@ -39,6 +40,7 @@ def minimize(
     workers: int = 1,
     threads: bool = False,
     batch: int = 1,
+    learn_failures: bool = False,
     progress: bool = True,
     callbacks: Sequence[Callback] = (),
 ) -> Study:
@@ -47,6 +49,10 @@ def minimize(
     The objective gets a dict of parameters, a 1-D array when `space` is a list of (low, high), or
     a candidate's index or id when `space` is a Pool. An evaluation that raises, or returns anything
     but a finite number, is recorded as failed with its reason and the run goes on.
+
+    With constraints the objective returns (value, {"stress": c1, "mass": c2}): a point is feasible
+    where every c is at most 0, and `study.best_trial` is the best feasible one. With
+    `learn_failures`, where evaluations fail is learned like a constraint.
 
     `n_trials` is the number of trials the study shall have in the end: the same call with the same
     `storage` and `study_name` after a stop goes on where it was. `timeout` is in seconds and is
@@ -74,6 +80,7 @@ def minimize(
         n_startup_trials=start_size(checked, n_startup_trials, n_trials),
         search_space=checked,
         start=start,
+        learn_failures=learn_failures,
     )
     study = optuna.create_study(
         sampler=sampler, storage=storage, study_name=study_name, load_if_exists=True
@@ -83,7 +90,8 @@ def minimize(
     with stoppable(study), places, display:
         run = Run(checked, Alone(study), places, n_trials, batch)
         ended_early = run.go(end, callbacks, display)
-    for message in (ended_early, _failures(study)):  # after the bar, not across it
+    # After the bar, not across it.
+    for message in (ended_early, _failures(study), _infeasible(study)):
         if message:
             warnings.warn(message, NeuroboWarning, stacklevel=2)
     return study
@@ -110,3 +118,17 @@ def _failures(study: Study) -> str:
         return ""
     total = count_finished(study)
     return f"{len(reasons)} of {total} evaluations failed; the last one: {reasons[-1]}"
+
+
+def _infeasible(study: Study) -> str:
+    """Says so if there are constraints and no trial meets all of them."""
+    trials = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+    if not trials or any(is_feasible(t) for t in trials):
+        return ""
+    nearest = least_violating(trials)
+    assert nearest is not None
+    broken = {name: c for name, c in nearest.constraints.items() if c > 0}
+    return (
+        f"none of {len(trials)} trials is feasible, so that the study has no best trial; trial "
+        f"{nearest.number} is the nearest to it, where {broken} should be at most 0"
+    )

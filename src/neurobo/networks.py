@@ -278,3 +278,12 @@ class CNN(Architecture):
         places = before * drawn_slope
         first = Patches(jnp.einsum("nhwo,nhwi->noi", places, patches), jnp.sum(places, axis=(1, 2)))
         return [first, Dense(delta, pooled), Dense(last, h)]
+
+
+def network_for(
+    image: tuple[int, int, int] | None, width: int, depth: int, activation: str
+) -> Architecture:
+    """A fully connected network, or a convolutional one for images, which has its own sizes."""
+    if image is None:
+        return MLP(width, depth, activation)
+    return CNN(image, activation=activation)

@@ -19,7 +19,7 @@ from jaxtyping import Float
 from neurobo.data import Data
 from neurobo.networks import Architecture, Gamma, Theta
 from neurobo.rows import Rows, TangentRows, ValueRows
-from neurobo.solve import Fit, Problem, adam, gauss_newton, gauss_newton_together, linear
+from neurobo.solve import Fit, Problem, adam, gauss_newton, gauss_newton_together, linear, sgd
 
 
 @jax.tree_util.register_dataclass
@@ -170,4 +170,8 @@ def solve(problems: Sequence[Problem], solver: str = "gauss-newton") -> list[Fit
 
 
 SURROGATES = ("simple", "posterior", "linear")
-SOLVERS: dict[str, Callable[[Problem], Fit]] = {"gauss-newton": gauss_newton, "adam": adam}
+SOLVERS: dict[str, Callable[[Problem], Fit]] = {
+    "gauss-newton": gauss_newton,
+    "adam": adam,
+    "sgd": sgd,
+}

@@ -13,6 +13,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
+from neurobo.trial_marks import is_feasible
+
 
 class Progress(Protocol):
     def __enter__(self) -> Self: ...
@@ -67,9 +69,12 @@ class Terminal:
 
 def _state(study: Study, seconds: Sequence[float]) -> str:
     trials = study.get_trials(deepcopy=False)
-    values = [t.value for t in trials if t.state == TrialState.COMPLETE and t.value is not None]
+    complete = [t for t in trials if t.state == TrialState.COMPLETE]
+    values = [t.value for t in complete if t.value is not None and is_feasible(t)]
     failed = sum(t.state == TrialState.FAIL for t in trials)
     parts = [f"best {min(values):.6g}"] if values else []
+    if complete and not values:
+        parts.append("nothing feasible yet")
     if seconds:
         parts.append(f"{np.median(seconds[-10:]):.2f} s a suggestion")
     if failed:

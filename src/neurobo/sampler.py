@@ -19,19 +19,17 @@ from optuna.trial import FrozenTrial, TrialState
 
 from neurobo.algorithms import Algorithm, resolve
 from neurobo.data import Trials
-from neurobo.errors import InvalidInput, NeuroboWarning
+from neurobo.errors import InvalidInput, NeuroboWarning, check_flag
 from neurobo.pool import Pool
 from neurobo.space import Params, Space, SpaceLike
 from neurobo.start import check_design, start_size
 from neurobo.suggest import Plan, check_seed, is_exhausted, next_point
+from neurobo.trial_marks import is_crash, is_void
 
 # A RUNNING trial shows other workers only what its objective has asked for so far. The whole
 # suggestion is stored with it, in pieces that fit Optuna's limit on attribute length.
 _SUGGESTED = "neurobo:suggested"
 _PIECE = 2045
-VOID = "neurobo:void"
-"""The system attribute of a failed trial that says nothing about its point: nobody evaluated it to
-its end, and another trial takes its turn."""
 
 
 class NeuroSampler(BaseSampler):
@@ -42,6 +40,9 @@ class NeuroSampler(BaseSampler):
     design too; without it Optuna learns the space from the first completed trial.
     `pool={"candidate": array}` gives the integer parameter "candidate", which counts the rows of
     the array (or of a `neurobo.Pool`) from 0, the rows as features.
+
+    Constraints that trials carry (`trial.set_constraint`) are learned and respected, also those of
+    failed trials. With `learn_failures` the sampler learns where evaluations fail, and keeps away.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class NeuroSampler(BaseSampler):
         search_space: SpaceLike | Space | None = None,
         pool: Mapping[str, Any] | None = None,
         start: str = "sobol",
+        learn_failures: bool = False,
     ) -> None:
         self._algorithm = resolve(algorithm)
         self._seed = check_seed(seed)
@@ -62,6 +64,7 @@ class NeuroSampler(BaseSampler):
         start_size(Space({}), n_startup_trials)  # refuses a bad value now
         check_design(start)
         self._start = start
+        self._learn_failures = check_flag("learn_failures", learn_failures)
         self._intersection = IntersectionSearchSpace()
         self._warned: set[str] = set()
         self._one_at_a_time = threading.Lock()
@@ -96,7 +99,11 @@ class NeuroSampler(BaseSampler):
         trials = trials_of_study(study, space, without=trial.number)
         turn = _turn(study, trial)
         plan = Plan(
-            self._algorithm, self._seed, start_size(space, self._n_startup_trials), self._start
+            self._algorithm,
+            self._seed,
+            start_size(space, self._n_startup_trials),
+            self._start,
+            self._learn_failures,
         )
         if is_exhausted(space, trials):
             self._warn_once(
@@ -156,10 +163,6 @@ ATTEMPTS = 5
 """How often a point is chosen anew because another process has just chosen it."""
 
 
-def is_void(trial: FrozenTrial) -> bool:
-    return trial.state == TrialState.FAIL and VOID in trial.system_attrs
-
-
 def _turn(study: Study, trial: FrozenTrial) -> int:
     """The trial's number without those that are void: a crash does not change what comes next."""
     trials = study.get_trials(deepcopy=False, states=(TrialState.FAIL,))
@@ -193,9 +196,10 @@ def _pools_of(space: Space | None, given: Mapping[str, Any] | None) -> dict[str,
 
 def trials_of_study(study: Study, space: Space, *, without: int | None = None) -> Trials:
     """A study's trials as history: its values turned so that lower is better, its failures kept
-    as failures, its running trials as pending points. Points outside the space are left out."""
+    as failures, its running trials as pending points, its constraints by name. Points outside the
+    space are left out."""
     sign = -1.0 if study.direction == StudyDirection.MAXIMIZE else 1.0
-    params, values, pending = [], [], []
+    params, values, pending, constraints, crashed = [], [], [], [], []
     for t in study.get_trials(deepcopy=False):
         if t.number == without or t.state == TrialState.WAITING or is_void(t):
             continue
@@ -208,7 +212,9 @@ def trials_of_study(study: Study, space: Space, *, without: int | None = None) -
             complete = t.state == TrialState.COMPLETE and t.value is not None
             params.append(point)
             values.append(sign * t.value if complete else math.nan)  # type: ignore[operator]
-    return Trials(params, values, pending)
+            constraints.append(t.constraints)
+            crashed.append(is_crash(t))
+    return Trials(params, values, pending, constraints, crashed)
 
 
 def suggested(trial: FrozenTrial) -> Params:

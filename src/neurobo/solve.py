@@ -206,23 +206,25 @@ def gauss_newton(
     return Fit(state.theta, objective, float(state.residual), steps, converged)
 
 
-_MANY = Problem(None, 0, None, None, 0)  # type: ignore[arg-type]  # axes that count problems
+_MANY = Problem(None, 0, None, 0, 0)  # type: ignore[arg-type]  # axes that count problems
 _step_together = jax.jit(jax.vmap(lambda problem, state: _step(problem, state), (_MANY, 0)))
 
 
 def _shared(problems: Sequence[Problem]) -> Problem:
-    """Problems with the same rows, weights and ridge as one, with a leading axis for the rest."""
+    """Problems with the same rows and weights as one, with a leading axis for the rest."""
     first = problems[0]
     return first._replace(
-        targets=stacked([p.targets for p in problems]), theta0=stacked([p.theta0 for p in problems])
+        targets=stacked([p.targets for p in problems]),
+        ridge=stacked([p.ridge for p in problems]),
+        theta0=stacked([p.theta0 for p in problems]),
     )
 
 
 def gauss_newton_together(
     problems: Sequence[Problem], *, max_steps: int | None = None, tolerance: float = 1e-3
 ) -> list[Fit]:
-    """`gauss_newton` on problems that differ in targets and θ0 only, all at once; each stops when
-    it has converged. Many rows are solved one by one: memory counts for more there."""
+    """`gauss_newton` on problems that differ in targets, ridge and θ0 only, all at once; each stops
+    when it has converged. Many rows are solved one by one: memory counts for more there."""
     if len(problems[0].targets) > landmarks.DENSE:
         return [gauss_newton(p, max_steps=max_steps, tolerance=tolerance) for p in problems]
     problem = _shared(problems)
@@ -266,7 +268,8 @@ def _chosen(first: Bool[Array, " k"], a: State, b: State) -> State:
 
 @jax.jit
 def _linear(problems: Problem, chosen: Int[Array, " m"] | None) -> tuple[Theta, Loss]:
-    rows, targets, weights, ridge, theta0 = problems
+    rows, targets, weights, ridges, theta0 = problems
+    ridge = ridges[0]
     some = jax.tree.map(lambda leaf: leaf[0], theta0)
     shared = Problem(rows, targets[0], weights, ridge, some)
     raised, root = _raised(ridge, _size(shared, some)), jnp.sqrt(weights)
@@ -323,4 +326,34 @@ def adam(problem: Problem, *, steps: int = 5000, learning_rate: float = 1e-3) ->
     It has no convergence test, so `converged` only says that the result is finite.
     """
     theta, (objective, residual) = _adam(problem, steps, learning_rate)
+    return Fit(theta, float(objective), float(residual), steps, bool(np.isfinite(objective)))
+
+
+@jax.jit
+def _sgd(problem: Problem) -> tuple[Theta, Loss]:
+    size = _size(problem, problem.theta0)
+    ridge = _raised(problem.ridge, size)
+    rate = 1 / (2 * jnp.where(size > 0, size, 1.0))
+    count = jnp.maximum(jnp.sum(problem.weights), 1)
+
+    def loss(theta: Theta, i: Array) -> Array:
+        alone = problem.weights * (jnp.arange(len(problem.weights)) == i)
+        values = problem.rows.values(theta)
+        return _objective(problem._replace(weights=alone), ridge / count, theta, values)[0]
+
+    def one(i: Array, theta: Theta) -> Theta:
+        step = rate * problem.weights[i]
+        return jax.tree.map(lambda leaf, g: leaf - step * g, theta, jax.grad(loss)(theta, i))
+
+    theta = jax.lax.fori_loop(0, len(problem.weights), one, problem.theta0)
+    return theta, _objective(problem, ridge, theta, problem.rows.values(theta))
+
+
+def sgd(problem: Problem) -> Fit:
+    """One pass of stochastic gradient descent (Neural-CBO, Algorithm 4): not an optimum of (*).
+
+    A step of this length would meet a row of average size exactly, were it linear.
+    """
+    theta, (objective, residual) = _sgd(problem)
+    steps = int(np.asarray(problem.weights).sum())
     return Fit(theta, float(objective), float(residual), steps, bool(np.isfinite(objective)))

@@ -5,9 +5,11 @@ trials - space -> Data - algorithm -> score(x) - minimise -> x - space -> sugges
 
 from __future__ import annotations
 
+import contextlib
+import math
 import secrets
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -15,7 +17,8 @@ import numpy as np
 
 from neurobo.algorithms import Algorithm, resolve
 from neurobo.data import Data, Trials
-from neurobo.errors import InvalidInput, check_count
+from neurobo.errors import InvalidInput, check_count, check_flag
+from neurobo.feasibility import Bounds, Feasibility, search
 from neurobo.maximise import Score, minimise
 from neurobo.space import Params, Space, SpaceLike
 from neurobo.start import check_design, start_point, start_size
@@ -33,6 +36,8 @@ class Plan:
     seed: int
     n_start: int
     design: str
+    learn_failures: bool = False
+    """Whether failed evaluations are a constraint to learn."""
 
 
 def next_point(space: Space, trials: Trials, plan: Plan, number: int) -> Params:
@@ -42,6 +47,8 @@ def next_point(space: Space, trials: Trials, plan: Plan, number: int) -> Params:
 
 def next_points(space: Space, trials: Trials, plan: Plan, numbers: Sequence[int]) -> list[Params]:
     """Suggestions that are pending together. Algorithms that draw functions draw all at once."""
+    if not plan.learn_failures:
+        trials = replace(trials, crashed=())
     points: list[Params] = []
     drawn: dict[int, Score] = {}
     for i, number in enumerate(numbers):
@@ -54,14 +61,25 @@ def next_points(space: Space, trials: Trials, plan: Plan, numbers: Sequence[int]
             )  # fmt: skip
         else:
             with jax.enable_x64(True), one_blas_thread():
+                bounds, data = _bounds(plan, data, number)
                 if number not in drawn:
                     drawn |= _scores(plan, data, numbers[i:])  # 2 fit, 3 posterior, 4 acquire
+                score, region = drawn[number], plan.algorithm.region(data, number)
+                if bounds is not None:
+                    score, region = search(score, bounds, data, number, region)
                 rng = np.random.default_rng([plan.seed, number])
-                region = plan.algorithm.region(data, number)
-                x = minimise(drawn[number], space, data, rng, region=region)  # 5
+                x = minimise(score, space, data, rng, region=region)  # 5
         points.append(space.decode(x))  # 6 decode
         trials = trials.with_pending(points[-1])
     return points
+
+
+def _bounds(plan: Plan, data: Data, number: int) -> tuple[Bounds | None, Data]:
+    """Where constraints allow a point, if there are any, and the data judged by them."""
+    if not data.limits:
+        return None, data
+    handling = getattr(plan.algorithm, "feasibility", Feasibility())
+    return handling.learn(jax.random.key(plan.seed), data, number)
 
 
 def _scores(plan: Plan, data: Data, numbers: Sequence[int]) -> dict[int, Score]:
@@ -84,7 +102,7 @@ def is_exhausted(space: Space, trials: Trials) -> bool:
 
 def suggest(
     space: SpaceLike,
-    history: Iterable[tuple[Any, float | None]] | Study = (),
+    history: Iterable[tuple[Any, ...]] | Study = (),
     n: int = 1,
     *,
     algorithm: str | Algorithm = "auto",
@@ -92,12 +110,15 @@ def suggest(
     pending: Sequence[Any] = (),
     n_startup_trials: int | None = None,
     start: str = "sobol",
+    learn_failures: bool = False,
 ) -> list[Any]:
     """The next `n` points to evaluate, as a pure function: no study, no storage.
 
-    `history` is a list of (params, value), where None or a non-finite value marks a failed
-    evaluation, or an Optuna study. `pending` are points being evaluated. The same arguments with
-    the same seed give the same points in any process; without a seed every call differs.
+    `history` is a list of (params, value) or (params, value, {constraint: c}), where None or a
+    non-finite value marks a failed evaluation, or an Optuna study. A point is feasible where every
+    constraint is at most 0. With `learn_failures`, where evaluations fail is learned and avoided.
+    `pending` are points being evaluated. The same arguments with the same seed give the same points
+    in any process; without a seed every call differs.
     """
     checked = Space.of(space)
     plan = Plan(
@@ -105,6 +126,7 @@ def suggest(
         seed=check_seed(seed),
         n_start=start_size(checked, n_startup_trials),
         design=start,
+        learn_failures=check_flag("learn_failures", learn_failures),
     )
     check_design(start)
     check_count("n", n)
@@ -129,25 +151,33 @@ def trials_of(space: Space, history: Any, pending: Sequence[Any] = ()) -> Trials
         from neurobo.sampler import trials_of_study  # Optuna's side of the house
 
         found = trials_of_study(history, space)
-        return Trials(found.params, found.values, [*found.pending, *map(space.params, pending)])
-    params, values = [], []
+        return replace(found, pending=[*found.pending, *map(space.params, pending)])
+    params, values, constraints = [], [], []
     for i, entry in enumerate(history):
-        if not isinstance(entry, tuple | list) or len(entry) != 2:
-            raise InvalidInput(f"a history entry must be (params, value), got {entry!r} at {i}")
-        point, value = entry
+        if not isinstance(entry, tuple | list) or len(entry) not in (2, 3):
+            raise InvalidInput(
+                "a history entry must be (params, value) or (params, value, constraints), got "
+                f"{entry!r} at {i}"
+            )
+        point, value, *known = entry
         params.append(space.params(point))
-        values.append(_value(value, i))
-    return Trials(params, values, [space.params(p) for p in pending])
+        values.append(_number(value, "history value", i))
+        constraints.append(_constraints(known[0] if known else {}, i))
+    crashed = [not math.isfinite(value) for value in values]
+    return Trials(params, values, [space.params(p) for p in pending], constraints, crashed)
 
 
-def _value(value: Any, i: int) -> float:
+def _constraints(known: Any, i: int) -> dict[str, float]:
+    if not isinstance(known, Mapping) or not all(isinstance(name, str) for name in known):
+        raise InvalidInput(f"constraints must be a dict by name, got {known!r} at {i}")
+    found = {name: _number(c, f"constraint {name!r}", i) for name, c in known.items()}
+    return {name: c for name, c in found.items() if math.isfinite(c)}  # what is not is not known
+
+
+def _number(value: Any, what: str, i: int) -> float:
     if value is None:
         return float("nan")
-    if isinstance(value, str | bytes) or np.ndim(value) != 0:
-        raise InvalidInput(f"a history value must be a number or None, got {value!r} at {i}")
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        raise InvalidInput(
-            f"a history value must be a number or None, got {value!r} at {i}"
-        ) from None
+    if not isinstance(value, str | bytes) and np.ndim(value) == 0:
+        with contextlib.suppress(TypeError, ValueError):
+            return float(value)
+    raise InvalidInput(f"a {what} must be a number or None, got {value!r} at {i}")

@@ -26,21 +26,46 @@ class Outcome(NamedTuple):
     """The end of what a failed evaluation printed."""
 
 
-Objective = Callable[[Any], float]
+Objective = Callable[[Any], Any]
+"""Returns a value, or a value and its constraints by name."""
 
 
 def evaluate(objective: Objective, point: Any) -> Outcome:
     try:
-        return Outcome(_finite(objective(point)))
+        result = objective(point)
     except EvaluationFailed as error:
         return Outcome(failure=str(error))
     except Exception as error:  # the user's code may raise anything
         return Outcome(failure=repr(error))
+    return _outcome(result)
 
 
-def _finite(value: Any) -> float:
-    """The objective's value as a float, or why it is none."""
-    rule = "the objective must return a finite number"
+def _outcome(result: Any) -> Outcome:
+    """A failed evaluation keeps the constraints that are good."""
+    value, given = result, {}
+    if isinstance(result, tuple | list) and len(result) == 2 and isinstance(result[1], Mapping):
+        value, given = result
+    constraints, failures = {}, []
+    try:
+        number = _finite(value, "the objective must return a finite number")
+    except EvaluationFailed as error:
+        number = math.nan
+        failures.append(str(error))
+    for name, limit in given.items():
+        if not isinstance(name, str) or not name:
+            failures.append(f"the name of a constraint must be text, got {name!r}")
+            continue
+        try:
+            constraints[name] = _finite(limit, f"the constraint {name!r} must be a finite number")
+        except EvaluationFailed as error:
+            failures.append(str(error))
+    if failures:
+        return Outcome(failure=failures[0], constraints=constraints)
+    return Outcome(number, constraints=constraints)
+
+
+def _finite(value: Any, rule: str) -> float:
+    """A number as a float, or why it is none."""
     if isinstance(value, str | bytes) or np.size(value) != 1:
         raise EvaluationFailed(f"{rule}, got {value!r}")
     try:

@@ -26,11 +26,11 @@ from typer.testing import CliRunner, Result
 
 from neurobo.cli.app import app
 from neurobo.errors import InvalidInput, MissingPackage, NeuroboError, SpaceExhausted
-from neurobo.sampler import is_void
 from neurobo.studies.ask_tell import ask_points, tell_result
 from neurobo.studies.lease import LEASE, give_up_expired
 from neurobo.studies.store import StorageError, open_study
 from neurobo.studies.tally import Tally, duration
+from neurobo.trial_marks import is_void
 from neurobo.workers import Outcome
 
 CONSTRAINED = FAST + 'constraints = ["cost"]'

@@ -11,6 +11,7 @@ from neurobo.algorithms.base import Algorithm, algorithms, describe, resolve
 from neurobo.algorithms.deep_ensemble import DeepEnsemble
 from neurobo.algorithms.neural_bandits import NeuralBandit
 from neurobo.algorithms.neural_bo import NeuralBO
+from neurobo.algorithms.neural_cbo import NeuralCBO
 from neurobo.algorithms.neural_greedy import NeuralGreedy
 from neurobo.algorithms.neural_linear import NeuralLinear
 from neurobo.algorithms.ntk_gp import NTKGP
@@ -24,6 +25,7 @@ __all__ = [
     "DeepEnsemble",
     "NeuralBO",
     "NeuralBandit",
+    "NeuralCBO",
     "NeuralGreedy",
     "NeuralLinear",
     "algorithms",

@@ -18,11 +18,11 @@ from jaxtyping import Float
 
 from neurobo.acquire import LogExpectedImprovement, expected, expected_best
 from neurobo.algorithms.base import options, register
-from neurobo.algorithms.settings import Gammas, check_gamma, hyper_for, network_for
+from neurobo.algorithms.settings import Gammas, check_gamma, hyper_for
 from neurobo.data import Data
 from neurobo.errors import InvalidInput, check_count
 from neurobo.maximise import Region, Score
-from neurobo.networks import MLP, Architecture, Gamma, Theta
+from neurobo.networks import MLP, Architecture, Gamma, Theta, network_for
 from neurobo.posterior import Recipe, draw, draws
 from neurobo.solve import stacked
 
@@ -78,7 +78,7 @@ class DeepEnsemble:
             )
 
     def _recipe(self, data: Data) -> Recipe:
-        network = network_for(data, width=self.width, depth=self.depth, activation=self.activation)
+        network = network_for(data.image, self.width, self.depth, self.activation)
         hyper = hyper_for(data, network, self.gamma)
         return Recipe(network, hyper.gamma, scale=hyper.scale, perturbed=False)
 

@@ -17,11 +17,10 @@ from jax import Array
 from neurobo import tangents
 from neurobo.acquire import LowerBound
 from neurobo.algorithms.base import options, register
-from neurobo.algorithms.settings import network_for
 from neurobo.data import Data
 from neurobo.errors import InvalidInput, check_number
 from neurobo.maximise import Region, Score
-from neurobo.networks import MLP
+from neurobo.networks import MLP, network_for
 from neurobo.posterior import Recipe, draw
 
 
@@ -57,7 +56,7 @@ class NeuralBandit:
 
     def posterior(self, key: Array, data: Data) -> tangents.Exact | tangents.Diagonal:
         recipe = Recipe(
-            network_for(data, width=self.width, depth=self.depth, activation=self.activation),
+            network_for(data.image, self.width, self.depth, self.activation),
             gamma=(self.gamma, self.gamma),
             noise=self.ridge,
             surrogate="centred",

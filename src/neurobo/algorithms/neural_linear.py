@@ -15,11 +15,10 @@ from jax import Array
 from jaxtyping import Float
 
 from neurobo.algorithms.base import options, register
-from neurobo.algorithms.settings import network_for
 from neurobo.data import Data
 from neurobo.errors import check_number
 from neurobo.maximise import Region, Score
-from neurobo.networks import MLP, Architecture, Gamma, Layer, Theta
+from neurobo.networks import MLP, Architecture, Gamma, Layer, Theta, network_for
 from neurobo.posterior import Draw, Network, Recipe, draw, normal
 from neurobo.rows import OutputRows
 from neurobo.solve import Problem, linear
@@ -44,7 +43,7 @@ class NeuralLinear:
             check_number(name, getattr(self, name), above=0)
 
     def score(self, key: Array, data: Data, number: int) -> Score:
-        network = network_for(data, width=self.width, depth=self.depth, activation=self.activation)
+        network = network_for(data.image, self.width, self.depth, self.activation)
         recipe = Recipe(network, gamma=(self.gamma, self.gamma), perturbed=False)
         fitted, _ = draw(key, data, recipe)  # from the run's one random start
         trained = fitted.parts[0]

@@ -17,8 +17,8 @@ from neurobo.algorithms.base import options
 from neurobo.data import Data
 from neurobo.errors import InvalidInput, check_number
 from neurobo.evidence import Hyper
-from neurobo.maximise import Region
-from neurobo.networks import CNN, MLP, Architecture
+from neurobo.maximise import RADIUS, Region
+from neurobo.networks import CNN, MLP, Architecture, network_for
 from neurobo.ntk import Wide
 from neurobo.posterior import SOLVERS, random_network
 from neurobo.rows import ValueRows
@@ -37,8 +37,6 @@ def check_solver(solver: str) -> None:
 
 
 Radius = float | Literal["auto"] | None
-RADIUS = 0.4
-"""Half-width of a trust region; that of the whole box is 1."""
 HIGH = 6
 """Columns above which a drawn function is lowest in a far corner more often than not."""
 
@@ -73,7 +71,7 @@ class Drawing:
             raise InvalidInput(f'trust_region must be None, "auto" or in (0, 2], got {region!r}')
 
     def network(self, data: Data) -> Architecture:
-        return network_for(data, width=self.width, depth=self.depth, activation=self.activation)
+        return network_for(data.image, self.width, self.depth, self.activation)
 
     def hyper(self, data: Data) -> Hyper:
         return hyper_for(data, self.network(data), self.gamma, ard=self.ard, noise=self.noise)
@@ -92,18 +90,11 @@ class Drawing:
         if hyper.noise < CLEAR or data.image is not None:
             return int(data.order[0])
         wide = gp.condition(data, Wide(self.depth, self.activation), hyper)
-        return int(np.argmin(means(wide, data)))
+        return int(data.eligible[np.argmin(means(wide, data)[data.eligible])])
 
 
 CLEAR = 1e-4
 """Noise of less than 1 % of the objective's standard deviation decides nothing."""
-
-
-def network_for(data: Data, *, width: int, depth: int, activation: str) -> Architecture:
-    """A fully connected network, or a convolutional one for images, which has its own sizes."""
-    if data.image is None:
-        return MLP(width, depth, activation)
-    return CNN(data.image, activation=activation)
 
 
 def hyper_for(

@@ -15,6 +15,7 @@ from neurobo.errors import InvalidInput, NeuroboError
 
 if TYPE_CHECKING:
     from optuna.study import Study
+    from optuna.trial import FrozenTrial
 
     from neurobo.studies.study_file import StudyFile
     from neurobo.studies.tally import Tally
@@ -112,10 +113,10 @@ def run(
     """
     import optuna
 
-    from neurobo.loop import INTERRUPTED
     from neurobo.studies import runner
     from neurobo.studies.live import display
     from neurobo.studies.study_file import read_study
+    from neurobo.trial_marks import INTERRUPTED
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     study_file = read_study(file)
@@ -144,19 +145,27 @@ def run(
                 f"{len(tally.failed)} of {len(tally.trials)} evaluations failed; the last one, "
                 f"trial {trial.number}: {short(str(trial.user_attrs.get('failure')))}"
             )
-        _print_best(study_file, tally.best)
+        _print_best_of(tally)
     if why.startswith(INTERRUPTED):
         raise typer.Exit(130)  # as shells count it
     if tally.best is None and not why:
         raise typer.Exit(1)
 
 
-def _print_best(file: StudyFile, trial: Any, title: str = "Best so far") -> None:
+def _print_best_of(tally: Tally) -> None:
+    """The best feasible point, or what comes nearest to feasible."""
+    if tally.best is not None:
+        _print_best(tally.best)
+    elif tally.nearest is None:
+        _say("no result yet")
+    else:
+        _say(f"none of {len(tally.complete)} results is feasible")
+        _print_best(tally.nearest, title="Nearest to feasible")
+
+
+def _print_best(trial: FrozenTrial, title: str = "Best so far") -> None:
     from neurobo.studies.tally import short
 
-    if trial is None:
-        _say("no feasible result yet")
-        return
     table = Table(title=f"{title}: trial {trial.number}", title_justify="left", min_width=32)
     table.add_column("parameter")
     table.add_column("value", justify="right", overflow="fold")
@@ -311,7 +320,7 @@ def best(
                                "best": points}))  # fmt: skip
         return
     for contender in found:
-        _print_best(study_file, contender.trial, title="Best" if n == 1 else "Good")
+        _print_best(contender.trial, title="Best" if n == 1 else "Good")
         if noisy and contender.mean is not None and contender.sd is not None:
             _say(f"expected there: {contender.mean:.5g} ± {2 * contender.sd:.2g} (2 sd)")
     if belief is not None and noisy:
@@ -322,8 +331,11 @@ def best(
 
 
 def _nothing(tally: Tally) -> str:
-    if tally.complete:
-        return f"a feasible result is needed, got {len(tally.complete)} that are not feasible"
+    if tally.nearest is not None:
+        return (
+            f"a feasible result is needed, got {len(tally.complete)} that are not feasible; trial "
+            f"{tally.nearest.number} is the nearest: {tally.nearest.constraints}"
+        )
     return f"a result is needed, got none ({len(tally.failed)} failed)"
 
 

@@ -11,11 +11,12 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 
 from neurobo.errors import InvalidInput, SpaceExhausted
-from neurobo.loop import FAILURE, ask
+from neurobo.loop import ask
 from neurobo.sampler import trials_of_study
 from neurobo.studies.lease import give_up_expired, lease, new_trial, successor
 from neurobo.studies.study_file import StudyFile
 from neurobo.suggest import is_exhausted
+from neurobo.trial_marks import FAILURE
 from neurobo.workers import Outcome
 
 LATE_FOR = "late_result_of"

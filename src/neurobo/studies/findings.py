@@ -12,13 +12,13 @@ from jaxtyping import Float
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
-from neurobo.loop import FAILURE
 from neurobo.space import Candidate, Space
 from neurobo.start import start_size
 from neurobo.studies.study_file import StudyFile
 from neurobo.studies.surrogate import Contender, Slice, Surrogate, ranked, surrogate
 from neurobo.studies.tally import Tally, duration, short
 from neurobo.studies.transfer import SOURCE
+from neurobo.trial_marks import FAILURE
 
 MOST_SLICES = 12
 MOST_POINTS = 1500
@@ -157,7 +157,7 @@ class Findings:
 
     def _about_the_best(self) -> list[str]:
         if not self.contenders:
-            return ["There is no feasible result yet."]
+            return [self._about_the_nearest()]
         best = self.contenders[0]
         trial, tally = best.trial, self.tally
         value = f"{trial.value:.6g}"
@@ -176,6 +176,17 @@ class Findings:
                 f"{steps[0][0]}; {since} trials have ended since the last improvement."
             )
         return items
+
+    def _about_the_nearest(self) -> str:
+        nearest = self.tally.nearest
+        if nearest is None:
+            return "There is no result yet."
+        broken = {name: c for name, c in nearest.constraints.items() if c > 0}
+        by = ", ".join(f"{name} = {c:.4g}" for name, c in broken.items())
+        return (
+            "No result is feasible yet. Trial "
+            f"{nearest.number} breaks the constraints least: {by}, where 0 is the most allowed."
+        )
 
     def _about_inputs(self) -> str:
         strong = [name for name, share, _ in self.influence if share >= 0.1]

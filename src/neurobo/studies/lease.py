@@ -23,9 +23,9 @@ from optuna.exceptions import StorageInternalError, UpdateFinishedTrialError
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 
-from neurobo.loop import FAILURE, INTERRUPTED
-from neurobo.sampler import VOID, suggested
+from neurobo.sampler import suggested
 from neurobo.space import Space
+from neurobo.trial_marks import FAILURE, INTERRUPTED, VOID
 
 LEASE = "neurobo:lease"
 RETRY_OF = "retry_of"

@@ -18,10 +18,10 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from neurobo.loop import FAILURE
 from neurobo.progress import Progress
 from neurobo.studies.study_file import StudyFile
-from neurobo.studies.tally import Tally, duration, elapsed, is_feasible, short
+from neurobo.studies.tally import Tally, duration, elapsed, short
+from neurobo.trial_marks import FAILURE, is_feasible
 
 SECONDS = 1.0
 """Between two looks at the study, if nobody else looks."""

@@ -14,16 +14,16 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
 
 from neurobo.errors import InvalidInput
-from neurobo.loop import FAILURE, INTERRUPTED, Callback, Run, count_finished
+from neurobo.loop import Callback, Run, count_finished
 from neurobo.minimize import stoppable
 from neurobo.progress import Progress
-from neurobo.sampler import VOID, is_void
 from neurobo.studies import ask_tell
 from neurobo.studies.lease import Renewal, give_up, give_up_expired, is_evaluated, lease, new_trial
 from neurobo.studies.objective import Requests
 from neurobo.studies.programs import Programs
 from neurobo.studies.store import explained, open_study
 from neurobo.studies.study_file import StudyFile
+from neurobo.trial_marks import FAILURE, INTERRUPTED, VOID, is_void
 from neurobo.workers import Outcome
 
 NOT_NEEDED = "not needed: others had begun the last trial"

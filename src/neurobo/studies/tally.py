@@ -11,15 +11,10 @@ from typing import Any
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
-from neurobo.loop import FAILURE, INTERRUPTED
-from neurobo.sampler import is_void
 from neurobo.studies.lease import ATTEMPT, is_leased, seconds_left
+from neurobo.trial_marks import FAILURE, INTERRUPTED, is_feasible, is_void, least_violating
 
 SPARKS = "▁▂▃▄▅▆▇█"
-
-
-def is_feasible(trial: FrozenTrial) -> bool:
-    return all(value <= 0 for value in trial.constraints.values())
 
 
 def counts(trial: FrozenTrial) -> bool:
@@ -73,6 +68,11 @@ class Tally:
     @property
     def best(self) -> FrozenTrial | None:
         return min(self.feasible, key=self.lower, default=None)
+
+    @property
+    def nearest(self) -> FrozenTrial | None:
+        """The trial that breaks the constraints least, if none is feasible."""
+        return None if self.feasible else least_violating(self.complete)
 
     @property
     def retried(self) -> int:

@@ -17,12 +17,12 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from neurobo.errors import InvalidInput, MissingPackage
-from neurobo.loop import FAILURE
 from neurobo.space import Params, Space
 from neurobo.studies.lease import RETRY_OF
 from neurobo.studies.objective import written
 from neurobo.studies.study_file import StudyFile
-from neurobo.studies.tally import counts, is_feasible
+from neurobo.studies.tally import counts
+from neurobo.trial_marks import FAILURE, is_feasible
 
 SOURCE = "imported_from"
 """The user attribute of an imported trial: the file's name, a digest of its content, the line."""

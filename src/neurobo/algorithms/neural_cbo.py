@@ -1,0 +1,91 @@
+"""Neural-CBO (Phan-Trong et al., "Neural-CBO: Black-box Optimization with Unknown Constraints",
+Algorithm 3 of the thesis' chapter 4).
+
+The objective and every constraint are networks that begin at zero. The next point has the largest
+expected improvement where every constraint's lower confidence bound permits feasibility.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jaxtyping import Float
+
+from neurobo import together
+from neurobo.acquire import LogExpectedImprovement, expected, expected_best
+from neurobo.algorithms.base import options, register
+from neurobo.algorithms.settings import check_solver
+from neurobo.data import Data
+from neurobo.errors import check_number
+from neurobo.feasibility import Feasibility
+from neurobo.maximise import Region, Score
+from neurobo.networks import MLP, network_for
+from neurobo.together import Together
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Only:
+    """The one quantity of `Together` as a posterior."""
+
+    found: Together
+
+    def mean(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
+        return self.found.mean(x)[0]
+
+    def mean_and_sd(self, x: Float[Array, "n d"]) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
+        mean, sd = self.found.mean_and_sd(x)
+        return mean[0], sd[0]
+
+
+@options
+class NeuralCBO:
+    """Options of Neural-CBO; symbols are the text's."""
+
+    beta: float = 1.0
+    """β of the constraints' bounds: mean minus √β standard deviations."""
+    caution: float = 1.0
+    """At every other suggestion a constraint's mean plus so many standard deviations must be
+    feasible, so that good feasible points are found, too. -√β: never, as in the text."""
+    width: int = 256
+    depth: int = 1
+    activation: str = "erf"
+    """The text's ReLU networks have two layers; erf ones did better in our comparison."""
+    solver: Literal["gauss-newton", "adam", "sgd"] = "gauss-newton"
+    """"sgd" is the text's one pass over the data."""
+
+    def __post_init__(self) -> None:
+        MLP(self.width, self.depth, self.activation)
+        check_number("beta", self.beta, least=0)
+        check_number("caution", self.caution, least=-np.sqrt(self.beta))
+        check_solver(self.solver)
+
+    @property
+    def feasibility(self) -> Feasibility:
+        return Feasibility(
+            self.beta, self.caution, self.width, self.depth, self.activation, self.solver
+        )
+
+    def posterior(self, key: Array, data: Data) -> Only:
+        """A network trained from a fresh start, whenever there is something new to learn from."""
+        network = network_for(data.image, self.width, self.depth, self.activation)
+        name = jax.random.fold_in(key, data.n)
+        return Only(together.learn(name, [data], network, solver=self.solver))
+
+    def score(self, key: Array, data: Data, number: int) -> Score:
+        found = self.posterior(key, data)
+        if len(data.pending):
+            found = self.posterior(key, data.believing(expected(found, data)))
+        best = expected_best(found, data) if data.n else 0.0
+        return LogExpectedImprovement(found, jnp.asarray(best))
+
+    def region(self, data: Data, number: int) -> Region | None:
+        return None
+
+
+register("neural-cbo", NeuralCBO, "Expected improvement where unknown constraints may hold.")

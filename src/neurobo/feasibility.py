@@ -1,0 +1,174 @@
+"""Where may a point be feasible? Unknown constraints, learned beside the objective.
+
+Each constraint has a surrogate of its own. A point is allowed where every constraint's lower
+confidence bound permits feasibility (Neural-CBO, Algorithm 3); any algorithm's score is searched
+there. While nothing feasible is known, the likeliest place to be feasible is searched instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jaxtyping import Float
+
+from neurobo import together
+from neurobo.acquire import log_probability
+from neurobo.data import Data, Limit
+from neurobo.maximise import RADIUS, Region, Score
+from neurobo.networks import network_for
+from neurobo.together import Together
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Bounds:
+    """Lower confidence bounds of all constraints, above their thresholds."""
+
+    groups: tuple[Together, ...]
+    """Constraints that were observed at the same points are one group."""
+    highest: Float[Array, " k"]
+    root_beta: Float[Array, ""]
+
+    def moments(self, x: Float[Array, "n d"]) -> tuple[Float[Array, "k n"], Float[Array, "k n"]]:
+        """How far each constraint's mean is above its threshold, and its standard deviation."""
+        found = [group.mean_and_sd(x) for group in self.groups]
+        mean = jnp.concatenate([mean for mean, _ in found])
+        return mean - self.highest[:, None], jnp.concatenate([sd for _, sd in found])
+
+    def lower(self, x: Float[Array, "n d"]) -> Float[Array, "k n"]:
+        """Allowed where none is above 0."""
+        above, sd = self.moments(x)
+        return above - self.root_beta * sd
+
+
+CEILING = 1e9
+"""Above every score of an allowed point."""
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Within:
+    """x -> the score where the bounds allow it, else how far they are from allowing it."""
+
+    score: Score
+    bounds: Bounds
+
+    def limits(self, x: Float[Array, "n d"]) -> Float[Array, "k n"]:
+        return self.bounds.lower(x)
+
+    def __call__(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
+        over = jnp.sum(jnp.maximum(self.limits(x), 0.0), axis=0)
+        inside = jnp.minimum(self.score(x), CEILING)
+        return jnp.where(over > 0, CEILING * (1 + over), inside)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Reaching:
+    """x -> -log of the probability that every constraint holds, with the score as tie-breaker."""
+
+    score: Score
+    bounds: Bounds
+
+    def __call__(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
+        above, sd = self.bounds.moments(x)
+        unlikely = -jnp.sum(log_probability(-above / sd), axis=0)
+        return unlikely + TIE * jnp.tanh(self.score(x))
+
+
+TIE = 1e-3
+
+
+@dataclass(frozen=True)
+class Feasibility:
+    """How constraints are handled."""
+
+    beta: float = 1.0
+    """At every other suggestion a point is allowed where each constraint's mean minus √β standard
+    deviations permits it, as in Neural-CBO."""
+    caution: float = 1.0
+    """At the others, where the mean plus so many standard deviations does: bounds that are always
+    hopeful come to the edge of the feasible region from outside, and may never be inside."""
+    width: int = 256
+    depth: int = 1
+    activation: str = "erf"
+    solver: str = "gauss-newton"
+
+    def learn(self, key: Array, data: Data, number: int) -> tuple[Bounds, Data]:
+        """What is known of the constraints, and the data with each observation judged by it."""
+        groups: dict[bytes, list[Limit]] = {}
+        for limit in data.limits:
+            groups.setdefault(limit.data.x[: limit.data.n].tobytes(), []).append(limit)
+        limits = [limit for group in groups.values() for limit in group]
+        known = [replace(limit.data, pending=data.pending) for limit in limits]
+        sizes = [len(group) for group in groups.values()]
+        bounds = self._bounds(key, data, known, limits, sizes, number)
+        excess = _excess(bounds, data, limits)
+        if len(data.pending) and not np.any(excess <= 0):
+            # Points are on their way to where feasibility is likeliest: look elsewhere.
+            mean, sd = _at(bounds, data.pending)
+            above = mean + np.asarray(bounds.highest)[:, None] + sd
+            known = [d.believing(row) for d, row in zip(known, above, strict=True)]
+            bounds = self._bounds(key, data, known, limits, sizes, number)
+        return bounds, replace(data, excess=excess)
+
+    def _bounds(
+        self,
+        key: Array,
+        data: Data,
+        known: Sequence[Data],
+        limits: Sequence[Limit],
+        sizes: Sequence[int],
+        number: int,
+    ) -> Bounds:
+        network = network_for(data.image, self.width, self.depth, self.activation)
+        found, first = [], 0
+        for i, size in enumerate(sizes):
+            group, first = known[first : first + size], first + size
+            # A fresh start whenever there is something new to learn from.
+            name = jax.random.fold_in(jax.random.fold_in(key, 2**30 + i), group[0].n)
+            found.append(together.learn(name, group, network, solver=self.solver))
+        factor = np.sqrt(self.beta) if number % 2 == 0 else -self.caution
+        return Bounds(
+            tuple(found),
+            jnp.asarray(np.array([limit.highest for limit in limits])),
+            jnp.asarray(np.asarray(factor)),
+        )
+
+
+@jax.jit
+def _moments(bounds: Bounds, x: Float[Array, "n d"]) -> tuple[Array, Array]:
+    return bounds.moments(x)
+
+
+def _at(bounds: Bounds, x: Float[np.ndarray, "n d"]) -> tuple[np.ndarray, np.ndarray]:
+    padded = Data.pad(x, np.zeros(len(x))).x
+    mean, sd = _moments(bounds, jnp.asarray(padded))
+    return np.asarray(mean)[:, : len(x)], np.asarray(sd)[:, : len(x)]
+
+
+def _excess(bounds: Bounds, data: Data, limits: Sequence[Limit]) -> Float[np.ndarray, " n"]:
+    """By how much each observation of the objective breaks the constraints: as was observed, or as
+    is expected where that is not known."""
+    expected, _ = _at(bounds, data.x[: data.n])
+    known = np.array([limit.known - limit.highest for limit in limits])
+    return np.sum(np.maximum(np.where(np.isnan(known), expected, known), 0.0), axis=0)
+
+
+def search(
+    score: Score, bounds: Bounds, data: Data, number: int, region: Region | None
+) -> tuple[Score, Region | None]:
+    """What to minimise and where, given what one would do without constraints."""
+    assert data.excess is not None
+    if np.any(data.excess <= 0):
+        return Within(score, bounds), region
+    # Every other turn stays near the observation that breaks the constraints least: the doubt of
+    # networks is largest in the corners of the box, and there are many.
+    if number % 2 and data.n:
+        region = Region(int(data.order[0]), RADIUS)
+    return Reaching(score, bounds), region

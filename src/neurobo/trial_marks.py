@@ -1,0 +1,41 @@
+"""What an ended Optuna trial says about its point, beyond its value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from optuna.trial import FrozenTrial, TrialState
+
+FAILURE = "failure"
+"""The user attribute in which a failed trial keeps its reason."""
+INTERRUPTED = "interrupted"
+"""The reason of a trial that was not evaluated to its end because the run stopped."""
+VOID = "neurobo:void"
+"""The system attribute of a failed trial that says nothing about its point: nobody evaluated it to
+its end, and another trial takes its turn."""
+
+
+def is_void(trial: FrozenTrial) -> bool:
+    return trial.state == TrialState.FAIL and VOID in trial.system_attrs
+
+
+def is_crash(trial: FrozenTrial) -> bool:
+    """Whether the evaluation failed, rather than being stopped."""
+    return trial.state == TrialState.FAIL and trial.user_attrs.get(FAILURE) != INTERRUPTED
+
+
+def is_feasible(trial: FrozenTrial) -> bool:
+    """Whether the constraints that the trial carries hold, as Optuna sees it."""
+    return all(value <= 0 for value in trial.constraints.values())
+
+
+def least_violating(trials: Sequence[FrozenTrial]) -> FrozenTrial | None:
+    """The trial that is nearest to feasible, where each constraint counts in units of its spread
+    over the trials."""
+    total = np.zeros(len(trials))
+    for name in sorted({name for t in trials for name in t.constraints}):
+        values = np.array([t.constraints.get(name, np.nan) for t in trials])
+        spread = float(np.nanstd(values)) or 1.0
+        total += np.nan_to_num(np.maximum(values, 0.0)) / spread
+    return trials[int(np.argmin(total))] if trials else None
