@@ -35,6 +35,11 @@ def test_best_so_far_knows_noise_constraints_and_failures() -> None:
     np.testing.assert_allclose(noisy.regrets(), [1.5, 1.5, 0.5])
     constrained = Record(JOB, values=[1.0, 5.0, -1.0, 4.0], violations=[0.1, 0.0, 2.0, 0.0])
     np.testing.assert_allclose(constrained.best_so_far(), [nan, 5.0, 5.0, 4.0])
+    # Told as feasible, and truly not; and the other way round.
+    unsure = Record(
+        JOB, values=[1.0, 2.0], violations=[0.0, 0.3], true_violations=[0.2, 0.0], optimum=0.5
+    )
+    np.testing.assert_allclose(unsure.regrets(), [nan, 1.5])
     failed = Record(JOB, values=[nan, 2.0, nan])
     np.testing.assert_allclose(failed.best_so_far(), [nan, 2.0, 2.0])
 
