@@ -79,6 +79,13 @@ class Record:
         known = self.violations if self.true_violations is None else self.true_violations
         return np.zeros(len(self.values)) if known is None else np.asarray(known, dtype=float)
 
+    def regret_and_violation(self) -> np.ndarray:
+        """Of each evaluation: what its true value exceeds the optimum by, 0 where it is lower,
+        plus its summed broken constraints."""
+        if self.optimum is None:
+            raise InvalidInput(f"a regret needs a known optimum, got none for {self.job.problem!r}")
+        return np.maximum(self.true_values - self.optimum, 0.0) + self.broken
+
     def best_so_far(self) -> np.ndarray:
         """The lowest true value among feasible points evaluated so far; NaN before the first."""
         return np.fmin.accumulate(np.where(self.broken > 0, np.nan, self.true_values))

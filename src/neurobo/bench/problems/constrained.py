@@ -134,7 +134,7 @@ PROBLEMS = (
         budget=200,
         source=NEURAL_CBO,
     ),
-    # sin(x1) is at least -1 anywhere, and x2 at least arcsin(0.95) on the lower island: one point has
+    # sin(x1) is at least -1 anywhere, x2 at least arcsin(0.95) on the lower island: one point has
     # both. The best value of the other island is 5.39.
     of_vector(
         "gardner-2",
