@@ -143,9 +143,7 @@ def corner() -> Problem:
 
 
 @peers
-@pytest.mark.parametrize(
-    "name", ["botorch-logei", "botorch-lognei", "scbo", "config-opt", "ucb-c", "admmbo"]
-)
+@pytest.mark.parametrize("name", ["botorch-logei", "botorch-lognei", "scbo", "admmbo"])
 def test_constraints_are_learned_from_infeasible_points_only(name: str) -> None:
     given = corner()
     optimiser = PEERS[name].start(task_of(given, 20, 4))

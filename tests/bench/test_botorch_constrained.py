@@ -138,6 +138,24 @@ def test_config_and_ucb_c_differ_by_their_beta() -> None:
 
 
 @peers
+@pytest.mark.parametrize("name", ["config-opt", "ucb-c"])
+def test_optimists_come_to_the_edge_from_outside(name: str) -> None:
+    """Their points tend to break a constraint by a little: what its bound still allows."""
+    given = valley()
+    optimiser = method(name).start(task_of(given))
+    asked, rng = [], np.random.default_rng(0)
+    for x in ([0.1, 0.2], [0.3, 0.9], [0.2, 0.6], [0.5, 0.4]):
+        params = given.space.params(np.array(x))
+        optimiser.tell(params, given.evaluate(params, rng))
+    for _ in range(10):
+        asked.append(optimiser.ask())
+        optimiser.tell(asked[-1], given.evaluate(asked[-1], rng))
+    places = np.array([p["x0"] for p in asked])
+    assert np.abs(places - 0.6).min() < 0.01
+    assert np.median(np.abs(places - 0.6)) < 0.15
+
+
+@peers
 @pytest.mark.parametrize(("name", "close"), [("config-opt", 0.1), ("ucb-c", 0.5), ("admmbo", 1.0)])
 def test_they_come_close_on_branin_within_a_disc(name: str, close: float) -> None:
     given = problem("constrained-branin-2")
