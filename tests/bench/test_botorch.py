@@ -19,6 +19,7 @@ from scipy.stats import qmc
 import neurobo
 from neurobo.bench.peers.base import Method, Optimiser, Task
 from neurobo.bench.peers.botorch_common import Cube, Peer, Pool, Told, is_noisy
+from neurobo.bench.peers.botorch_constrained import METHODS as CONSTRAINED_METHODS
 from neurobo.bench.peers.botorch_gp import METHODS as GP_METHODS
 from neurobo.bench.peers.botorch_gp import _hopeless
 from neurobo.bench.peers.botorch_trust import METHODS as TRUST_METHODS
@@ -28,7 +29,7 @@ from neurobo.bench.problems import problem
 from neurobo.errors import InvalidInput
 from neurobo.space import Params, Space
 
-PEERS: dict[str, Method] = {m.name: m for m in (*GP_METHODS, *TRUST_METHODS)}
+PEERS: dict[str, Method] = {m.name: m for m in (*GP_METHODS, *TRUST_METHODS, *CONSTRAINED_METHODS)}
 peers = pytest.mark.peers
 
 Step = tuple[Params, Outcome]
@@ -142,7 +143,7 @@ def corner() -> Problem:
 
 
 @peers
-@pytest.mark.parametrize("name", ["botorch-logei", "botorch-lognei", "scbo"])
+@pytest.mark.parametrize("name", ["botorch-logei", "botorch-lognei", "scbo", "admmbo"])
 def test_constraints_are_learned_from_infeasible_points_only(name: str) -> None:
     given = corner()
     optimiser = PEERS[name].start(task_of(given, 20, 4))
@@ -240,7 +241,7 @@ def test_a_failing_region_is_not_asked_for_ever(name: str) -> None:
     space = Space.of([(0.0, 1.0)])
     given = failing(lambda p: math.nan if p["x0"] > 0.7 else -p["x0"], space)
     # A trust region comes back from it by shrinking, which takes some failures.
-    model = PEERS[name] in GP_METHODS
+    model = PEERS[name] not in TRUST_METHODS
     steps = run(name, given, 16 if model else 30, n_start=4)
     assert sum(math.isfinite(o.value) for _, o in steps[4:]) >= (4 if model else 2)
     assert len({p["x0"] for p, _ in steps}) == len(steps)
@@ -278,7 +279,7 @@ def next_after(points: list[Params], optimiser: Optimiser) -> Params:
 
 def test_importing_the_adapters_does_not_import_torch() -> None:
     code = (
-        "import sys, neurobo.bench.peers.botorch_gp, neurobo.bench.peers.botorch_trust;"
+        "import sys, neurobo.bench.peers.botorch_constrained, neurobo.bench.peers.botorch_trust;"
         "sys.exit('torch' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
@@ -293,6 +294,11 @@ def test_importing_the_adapters_does_not_import_torch() -> None:
         ("botorch-logei", {"raw_samples": 3}),
         ("botorch-ucb", {"beta": -1.0}),
         ("scbo", {"noisy": 1}),
+        ("config-opt", {"beta": -1.0}),
+        ("ucb-c", {"restarts": 0}),
+        ("admmbo", {"penalty": 0.0}),
+        ("admmbo", {"weight": -1.0}),
+        ("admmbo", {"inner": 0}),
     ],
 )
 def test_bad_options_are_refused(name: str, options: dict[str, object]) -> None:

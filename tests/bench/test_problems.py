@@ -162,6 +162,7 @@ def test_which_optima_are_marked_as_centred() -> None:
         ("simionescu-2", 1.02 * np.pi / 6.25, 4000),  # half the integral of radius² over the angle
         ("constrained-ackley-5", 0.1343, 4000),  # three million points
         ("constrained-hartmann-6", np.pi**3 / 6 / 64, 4000),  # a 64th of a ball
+        ("gardner-2", 0.0177, 20000),  # five million points
         ("gas-compressor-4", 0.5231, 4000),  # five million points
         ("speed-reducer-7", 0.000963, 40000),  # five million points
     ],
@@ -197,6 +198,14 @@ def test_a_solver_finds_no_better_design(name: str) -> None:
         if at(found.x)[1].max() <= 1e-8:
             reached.append(found.fun)
     assert min(reached) == pytest.approx(1, abs=1e-6)
+
+
+def test_gardners_other_island_is_worse() -> None:
+    given = problem("gardner-2")
+    assert given.optimum == pytest.approx(0.2532358975033750, abs=1e-15)
+    trap = given.evaluate({"x0": np.pi / 2, "x1": np.pi + np.arcsin(0.95)}, CHANCE)
+    assert trap.violation <= 1e-12
+    assert given.regret(trap.value) == pytest.approx(2 + np.pi)
 
 
 def test_the_designs_have_their_published_optima() -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from neurobo.bench.records import Job, Record, Store, write_line
-from neurobo.errors import NeuroboError, NeuroboWarning
+from neurobo.errors import InvalidInput, NeuroboError, NeuroboWarning
 
 JOB = Job("branin-2", "random", 1, 4, 2)
 
@@ -35,8 +35,27 @@ def test_best_so_far_knows_noise_constraints_and_failures() -> None:
     np.testing.assert_allclose(noisy.regrets(), [1.5, 1.5, 0.5])
     constrained = Record(JOB, values=[1.0, 5.0, -1.0, 4.0], violations=[0.1, 0.0, 2.0, 0.0])
     np.testing.assert_allclose(constrained.best_so_far(), [nan, 5.0, 5.0, 4.0])
+    # Told as feasible, and truly not; and the other way round.
+    unsure = Record(
+        JOB, values=[1.0, 2.0], violations=[0.0, 0.3], true_violations=[0.2, 0.0], optimum=0.5
+    )
+    np.testing.assert_allclose(unsure.regrets(), [nan, 1.5])
     failed = Record(JOB, values=[nan, 2.0, nan])
     np.testing.assert_allclose(failed.best_so_far(), [nan, 2.0, 2.0])
+
+
+def test_regret_plus_violation_is_of_true_values_and_never_negative() -> None:
+    record = Record(
+        JOB,
+        values=[9.0, 9.0, 9.0, math.nan],
+        truths=[3.0, 0.0, 1.5, math.nan],
+        violations=[9.0, 0.0, 0.0, 0.0],
+        true_violations=[0.0, 2.0, 0.25, 0.0],
+        optimum=1.0,
+    )
+    np.testing.assert_allclose(record.regret_and_violation(), [2.0, 2.0, 0.75, math.nan])
+    with pytest.raises(InvalidInput, match="known optimum, got none for 'branin-2'"):
+        Record(JOB, values=[1.0]).regret_and_violation()
 
 
 def test_a_torn_last_line_is_left_out_and_the_next_record_is_whole(tmp_path: Path) -> None:

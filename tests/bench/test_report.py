@@ -61,6 +61,39 @@ def _rows(text: str, heading: str) -> dict[str, list[str]]:
     return found
 
 
+def test_violation_is_rated_with_the_regret(written: Path) -> None:
+    rows = _rows((written / "report.md").read_text(), "## Regret plus violation")
+    assert list(rows) == ["constrained-ackley-5"]
+    methods = ("auto", "random")
+    for method, shown in zip(methods, rows["constrained-ackley-5"], strict=True):
+        runs = [
+            simulated_record("constrained-ackley-5", method, seed, constrained=True)
+            for seed in range(5)
+        ]
+        rated = [
+            min(max(v - 0.4, 0) + c for v, c in zip(r.values, r.violations or (), strict=True))
+            for r in runs
+        ]
+        numbers = [float(x) for x in shown.strip("*≈ ").split(" ± ")]
+        logs = np.log10(rated)
+        assert numbers == pytest.approx([np.mean(logs), scipy_stats.sem(logs)], rel=0.06)
+
+
+def test_runs_without_a_feasible_point_differ_by_their_violation() -> None:
+    def record(method: str, seed: int, broken: float) -> Record:
+        plain = simulated_record(method=method, seed=seed, constrained=True)
+        return replace(plain, values=[0.0] * 40, violations=[broken + 0.01 * seed] * 40)
+
+    runs = [record(m, s, b) for m, b in (("auto", 0.1), ("random", 3.0)) for s in range(6)]
+    results = tables.gather(runs)
+    (by_regret,), (rated,) = (contests.duels(r) for r in (results, tables.with_violation(results)))
+    assert (by_regret.verdict, rated.verdict) == (0, 1)
+    assert not tables.with_violation(tables.gather([simulated_record()])).runs
+    assert not tables.with_violation(
+        tables.gather([simulated_record(constrained=True, optimum=None)])
+    ).runs
+
+
 # Markdown -------------------------------------------------------------------------------------
 
 

@@ -8,7 +8,7 @@ from scipy.stats import binomtest, chi2, ttest_1samp
 
 from neurobo.bench.problem import Problem, of_function, of_vector
 from neurobo.bench.problems import GROUPS, problem
-from neurobo.bench.wrappers import rotate, value_range
+from neurobo.bench.wrappers import ranges, rotate
 from neurobo.errors import InvalidInput
 from neurobo.space import Params
 
@@ -144,7 +144,7 @@ def test_noise_has_the_stated_size() -> None:
     error = np.array([o.value for o in found]) - truth
     # Mean 0 and the stated variance, each at a chance of error of 1 %.
     assert ttest_1samp(error, 0).pvalue > 0.01
-    sd = 0.05 * value_range(problem("branin-2"))
+    sd = 0.05 * ranges(problem("branin-2")).value
     spread = np.sum((error - error.mean()) ** 2) / sd**2
     assert chi2.ppf(0.005, 1999) < spread < chi2.ppf(0.995, 1999)
 
@@ -152,7 +152,7 @@ def test_noise_has_the_stated_size() -> None:
 def test_the_range_of_values() -> None:
     """Measured at points, hence a little low: Branin is highest, 308.129, in a corner."""
     true = 308.129 - 0.398
-    assert 0.9 * true < value_range(problem("branin-2")) <= true
+    assert 0.9 * true < ranges(problem("branin-2")).value <= true
 
 
 def test_the_range_is_the_same_for_a_box_of_named_parameters() -> None:
@@ -166,7 +166,7 @@ def test_the_range_is_the_same_for_a_box_of_named_parameters() -> None:
         budget=1,
         source="this test",
     )
-    assert value_range(named) == pytest.approx(value_range(box), rel=1e-9)
+    assert ranges(named).value == pytest.approx(ranges(box).value, rel=1e-9)
 
 
 def test_variance_is_noise_with_a_variance() -> None:
@@ -174,7 +174,7 @@ def test_variance_is_noise_with_a_variance() -> None:
     rng = np.random.default_rng(0)
     found = [given.evaluate({"x0": 1.0, "x1": 2.0}, rng) for _ in range(2000)]
     error = np.array([o.value - o.noiseless for o in found])
-    spread = np.sum((error - error.mean()) ** 2) / (0.01 * value_range(problem("branin-2")))
+    spread = np.sum((error - error.mean()) ** 2) / (0.01 * ranges(problem("branin-2")).value)
     assert chi2.ppf(0.005, 1999) < spread < chi2.ppf(0.995, 1999)  # a chance of error of 1 %
 
 
@@ -192,14 +192,43 @@ def test_noise_on_noise_keeps_the_truth() -> None:
     assert found.value != found.truth
 
 
-def test_noise_leaves_constraints_alone() -> None:
-    point = {"x0": 0.1, "x1": 0.2}
-    clean, noisy = (
-        problem(f"simionescu-2{word}").evaluate(point, np.random.default_rng(0))
-        for word in ("", "+noise=0.1")
-    )
-    assert noisy.constraints == clean.constraints
-    assert noisy.value != clean.value
+@pytest.mark.parametrize("word", ["noise=0.05", "variance=0.01"])
+def test_each_constraint_has_noise_by_its_own_range(word: str) -> None:
+    clean, given = problem("constrained-ackley-5"), problem(f"constrained-ackley-5+{word}")
+    (point,), rng = random_points(clean, 1), np.random.default_rng(0)
+    truth = clean.evaluate(point, rng)
+    found = [given.evaluate(point, rng) for _ in range(2000)]
+    errors = {
+        name: np.array([o.constraints[name] for o in found]) - limit
+        for name, limit in truth.constraints.items()
+    } | {"value": np.array([o.value for o in found]) - truth.value}
+    spread = ranges(clean)
+    for name, error in errors.items():
+        size = spread.value if name == "value" else spread.constraints[name]
+        sd = 0.05 * size if word.startswith("noise") else np.sqrt(0.01 * size)
+        assert ttest_1samp(error, 0).pvalue > 0.001
+        sum_of_squares = np.sum((error - error.mean()) ** 2) / sd**2
+        assert chi2.ppf(0.0005, 1999) < sum_of_squares < chi2.ppf(0.9995, 1999)
+    correlation = np.corrcoef(list(errors.values())) - np.eye(3)
+    assert np.abs(correlation).max() < 0.1  # noise of their own: 4.5 standard errors
+    assert all(o.true_constraints == truth.constraints for o in found)
+    assert {o.true_violation for o in found} == {truth.violation}
+
+
+def test_noise_without_constraints_is_as_it_ever_was() -> None:
+    """Records of noisy problems stay comparable."""
+    point = {"x0": 1.0, "x1": 2.0}
+    found = problem("branin-2+noise=0.1").evaluate(point, np.random.default_rng(5))
+    sd = 0.1 * ranges(problem("branin-2")).value
+    assert found.value - found.noiseless == pytest.approx(sd * np.random.default_rng(5).normal())
+    assert found.true_constraints is None
+
+
+def test_the_ranges_of_constraints() -> None:
+    # The disc's function goes from -50 in its centre to 62.5 in the corners of the box.
+    found = ranges(problem("constrained-branin-2")).constraints
+    assert list(found) == ["disc"]
+    assert 0.95 * 112.5 < found["disc"] <= 112.5
 
 
 # --- failures and delay

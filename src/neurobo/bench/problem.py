@@ -25,6 +25,8 @@ class Outcome:
     """Feasible where every one is at most 0."""
     truth: float | None = None
     """The value without noise, where it is known and differs."""
+    true_constraints: Mapping[str, float] | None = None
+    """The constraints without noise, where they are known and differ."""
     failure: str = ""
     """Why there is no value."""
 
@@ -34,8 +36,20 @@ class Outcome:
 
     @property
     def violation(self) -> float:
-        """By how much the constraints are broken, all together; 0 where feasible."""
-        return sum(max(0.0, c) for c in self.constraints.values())
+        """By how much the constraints are broken as told, all together; 0 where feasible."""
+        return _broken(self.constraints)
+
+    @property
+    def true_violation(self) -> float:
+        return _broken(self.noiseless_constraints)
+
+    @property
+    def noiseless_constraints(self) -> Mapping[str, float]:
+        return self.constraints if self.true_constraints is None else self.true_constraints
+
+
+def _broken(constraints: Mapping[str, float]) -> float:
+    return sum(max(0.0, c) for c in constraints.values())
 
 
 Evaluate = Callable[[Params, np.random.Generator], Outcome]

@@ -45,7 +45,9 @@ class Record:
     truths: Sequence[float] | None = None
     """Values without noise, for a noisy problem that knows them."""
     violations: Sequence[float] | None = None
-    """Summed broken constraints, for a constrained problem; 0 where feasible."""
+    """Summed broken constraints as told, for a constrained problem; 0 where feasible."""
+    true_violations: Sequence[float] | None = None
+    """The same without noise, where constraints are noisy."""
     failures: Sequence[str] = ()
     """Why evaluations failed."""
     seconds: Sequence[float] = ()
@@ -71,12 +73,22 @@ class Record:
     def true_values(self) -> np.ndarray:
         return np.asarray(self.values if self.truths is None else self.truths, dtype=float)
 
+    @property
+    def broken(self) -> np.ndarray:
+        """Summed broken constraints without noise; 0 without constraints."""
+        known = self.violations if self.true_violations is None else self.true_violations
+        return np.zeros(len(self.values)) if known is None else np.asarray(known, dtype=float)
+
+    def regret_and_violation(self) -> np.ndarray:
+        """Of each evaluation: what its true value exceeds the optimum by, 0 where it is lower,
+        plus its summed broken constraints."""
+        if self.optimum is None:
+            raise InvalidInput(f"a regret needs a known optimum, got none for {self.job.problem!r}")
+        return np.maximum(self.true_values - self.optimum, 0.0) + self.broken
+
     def best_so_far(self) -> np.ndarray:
         """The lowest true value among feasible points evaluated so far; NaN before the first."""
-        true = self.true_values
-        if self.violations is not None:
-            true = np.where(np.asarray(self.violations, dtype=float) > 0, np.nan, true)
-        return np.fmin.accumulate(true)
+        return np.fmin.accumulate(np.where(self.broken > 0, np.nan, self.true_values))
 
     def regrets(self) -> np.ndarray:
         """Simple regret after each evaluation; the best value itself where no optimum is known."""

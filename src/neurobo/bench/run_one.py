@@ -81,6 +81,9 @@ def run_on(
         values=[o.value for o in outcomes],
         truths=[o.noiseless for o in outcomes] if _knows_truth(outcomes) else None,
         violations=[o.violation for o in outcomes] if problem.constraints else None,
+        true_violations=[o.true_violation for o in outcomes]
+        if any(o.true_constraints is not None for o in outcomes)
+        else None,
         failures=[o.failure for o in outcomes if o.failure],
         seconds=clock.wall,
         cpu_seconds=clock.cpu,

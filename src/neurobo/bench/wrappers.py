@@ -3,6 +3,8 @@
 A problem's name lists its wrappers: `levy-15+shift+noise=0.05` is Levy with its optimum moved and
 Gaussian noise whose standard deviation is 5 % of the function's range. Shift and rotation depend on
 the seed of the run, so that every seed is another instance, the same for every method.
+
+Noise is on the constraints, too, as in Neural-CBO's text: each has its own, by its own range.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import time
 import zlib
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import ortho_group, qmc
@@ -56,14 +58,24 @@ def variance(problem: Problem, share: float) -> Problem:
 
 def _noisy(problem: Problem, word: str, share: float, sd: Callable[[float], float]) -> Problem:
     check_number(word, share, above=0)
-    spread: list[float] = []  # measured when first needed
+    spread: list[Ranges] = []  # measured when first needed
 
     def evaluate(params: Params, rng: np.random.Generator) -> Outcome:
         if not spread:
-            spread.append(value_range(problem))
+            spread.append(ranges(problem))
         clean = problem.evaluate(params, rng)
-        noise = sd(spread[0]) * rng.normal()
-        return replace(clean, value=clean.value + noise, truth=clean.noiseless)
+        noise = sd(spread[0].value) * rng.normal()
+        told = {
+            name: limit + sd(spread[0].constraints[name]) * rng.normal()
+            for name, limit in clean.constraints.items()
+        }
+        return replace(
+            clean,
+            value=clean.value + noise,
+            truth=clean.noiseless,
+            constraints=told,
+            true_constraints=clean.noiseless_constraints if told else None,
+        )
 
     return problem.renamed(f"{word}={share:g}", evaluate=evaluate, noisy=True)
 
@@ -118,8 +130,15 @@ def wrap(problem: Problem, wrappers: list[str], seed: int) -> Problem:
     return replace(problem, name=written) if wrappers else problem
 
 
-def value_range(problem: Problem, n: int = 4096) -> float:
-    """Highest minus lowest value over Sobol points and the known optimum."""
+class Ranges(NamedTuple):
+    """Highest minus lowest, without noise."""
+
+    value: float
+    constraints: dict[str, float]
+
+
+def ranges(problem: Problem, n: int = 4096) -> Ranges:
+    """Over Sobol points, for the value over the known optimum, too."""
     space, rng = problem.space, np.random.default_rng(0)
     unit = np.asarray(qmc.Sobol(space.n_parameters, rng=rng).random(n))
     if space.as_array:  # a plain box: decoding 100 parameters one by one takes seconds
@@ -127,9 +146,17 @@ def value_range(problem: Problem, n: int = 4096) -> float:
         points = map(space.params, low + unit * (high - low))
     else:
         points = map(space.decode, space.from_unit(unit))
-    values = np.array([problem.evaluate(params, rng).noiseless for params in points])
-    lowest = np.nanmin(values if problem.optimum is None else [*values, problem.optimum])
-    return float(np.nanmax(values) - lowest)
+    found = [problem.evaluate(params, rng) for params in points]
+    values = [o.noiseless for o in found] + ([] if problem.optimum is None else [problem.optimum])
+    limits = {
+        name: [o.noiseless_constraints.get(name, math.nan) for o in found]
+        for name in problem.constraints
+    }
+    return Ranges(_range(values), {name: _range(c) for name, c in limits.items()})
+
+
+def _range(values: list[float]) -> float:
+    return float(np.nanmax(values) - np.nanmin(values))
 
 
 def _number(text: str, amount: str) -> float:

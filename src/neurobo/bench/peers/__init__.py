@@ -9,6 +9,7 @@ from typing import Any
 
 from neurobo.algorithms.base import algorithms, build, describe
 from neurobo.bench.peers import (
+    botorch_constrained,
     botorch_gp,
     botorch_trust,
     cma_es,
@@ -31,6 +32,7 @@ _PEERS: dict[str, Method] = {
         *optuna_samplers.METHODS,
         *botorch_gp.METHODS,
         *botorch_trust.METHODS,
+        *botorch_constrained.METHODS,
         *smac_forest.METHODS,
         *hebo_gp.METHODS,
         *nevergrad_ngopt.METHODS,

@@ -1,6 +1,7 @@
 """Problems with constraints, feasible where every constraint is at most 0.
 
-From the experiments of Neural-CBO. Its text states no budgets: those here are ours.
+From the experiments of Neural-CBO, and Gardner's problem with two small islands. The thesis states
+no budgets: those here are ours.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from neurobo.bench.problems.synthetic import (
 Evaluation = tuple[float, dict[str, float]]
 
 NEURAL_CBO = "Phan-Trong et al., Neural-CBO (doctoral thesis, Deakin University 2024, chapter 4)"
+GARDNER = "Gardner et al. 2014, Bayesian optimization with inequality constraints"
 DESIGNS = "Kumar et al. 2020, A test-suite of non-convex constrained optimization problems"
 
 
@@ -40,6 +42,10 @@ def _ackley(x: Vector) -> Evaluation:
 
 def _hartmann6(x: Vector) -> Evaluation:
     return hartmann6(x), {"ball": float(np.linalg.norm(x)) - 1}
+
+
+def _gardner(x: Vector) -> Evaluation:
+    return float(np.sin(x[0]) + x[1]), {"islands": np.sin(x[0]) * np.sin(x[1]) + 0.95}
 
 
 def _gas_compressor(x: Vector) -> Evaluation:
@@ -127,6 +133,19 @@ PROBLEMS = (
         optimum=HARTMANN_OPTIMUM,
         budget=200,
         source=NEURAL_CBO,
+    ),
+    # sin(x1) is at least -1 anywhere, x2 at least arcsin(0.95) on the lower island: one point has
+    # both. The best value of the other island is 5.39.
+    of_vector(
+        "gardner-2",
+        "a wavy slope, feasible on two islands that are 1.8 % of the box",
+        _gardner,
+        [(0, 6)] * 2,
+        constraints=("islands",),
+        best=(1.5 * np.pi, np.arcsin(0.95)),
+        optimum=np.arcsin(0.95) - 1,
+        budget=60,
+        source=GARDNER,
     ),
     # For these two, differential evolution with three seeds led to the same point, in which the
     # bounds and constraints that hold with equality leave a small system to solve exactly.

@@ -28,6 +28,7 @@ from neurobo.bench.report.coco import coco_blocks
 from neurobo.bench.report.html import write_html
 from neurobo.bench.report.markdown import write_markdown
 from neurobo.bench.report.results import CENTRED, duel_blocks, rank_blocks, results_blocks, telling
+from neurobo.bench.report.violations import violation_blocks
 from neurobo.bench.report.words import code, count, facts, is_or_are, number, percent, short, span
 from neurobo.bench.tables import Results, is_ours
 from neurobo.errors import NeuroboError
@@ -64,6 +65,8 @@ def build(results: Results, name: str, notes: Sequence[str] = ()) -> Page:
         sections.append(Section("Results", results_blocks(rest, labels)))
     if duels:
         sections.append(Section("Tests", duel_blocks(duels, labels)))
+    if violated := violation_blocks(rest, labels):
+        sections.append(Section("Regret plus violation", violated))
     if ranked:
         sections.append(Section("Mean ranks", rank_blocks(ranked, "ranks")))
     if parts:
@@ -87,13 +90,17 @@ _HOW_TO_READ = (
     "reached count as equal.",
     "Mean ± standard error and median are over all whole runs of a method. A run without any "
     "feasible point counts as infinitely bad in medians, ranks and tests; it has no mean.",
+    "Regret plus violation rates constrained problems by another measure, with tests of its own: "
+    "the lowest sum of positive regret and broken constraints among the evaluations of a run, "
+    "feasible or not.",
     "Tests are one-sided and paired over the seeds that both methods have: a t-test on the "
     "differences (t), or Wilcoxon's signed-rank test (W) where the Kolmogorov–Smirnov test with "
     "Lilliefors' correction finds them not normal at 5 %, or where there are fewer than 4 pairs. "
     "With fewer than 2 common seeds: Welch's test, or Mann–Whitney's (U).",
     "p-values are corrected by Benjamini and Hochberg's method. The family is every test of our "
     "methods against peers on single problems, both directions; the tests over all problems are a "
-    "family of their own, and so are the marks of each problem's table and the COCO tests.",
+    "family of their own, and so are the tests of regret plus violation, the marks of each "
+    "problem's table and the COCO tests.",
     "Few seeds see little: 3 pairs can never give a Wilcoxon p below 0.125, 5 pairs never below "
     "0.031. That nothing is significant does not show that methods are equal.",
     "Runs that broke off are left out, which flatters a method that breaks off; they are listed.",

@@ -76,7 +76,8 @@ def _card(label: str, group: Group, methods: Mapping[str, Runs]) -> Card:
         )
     title = _title(label, methods)
     table = Table(["method", "mean ± se", "median", "runs", "CPU s"], rows)
-    return Card(title, _note(group, methods), _convergence(title, group, methods), table)
+    panel = convergence_panel(title, group, methods)
+    return Card(title, _note(group, methods), panel, table)
 
 
 def _mean(s: tables.Summary) -> str:
@@ -108,7 +109,7 @@ def _any_record(methods: Mapping[str, Runs]) -> Record:
     return next(iter(next(iter(methods.values())).values()))
 
 
-def _convergence(title: str, group: Group, methods: Mapping[str, Runs]) -> Panel:
+def convergence_panel(title: str, group: Group, methods: Mapping[str, Runs]) -> Panel:
     known = _any_record(methods).optimum is not None
     curves = {name: tables.convergence(runs, group.budget) for name, runs in methods.items()}
     every = np.concatenate([np.concatenate([c.y, c.low, c.high]) for c in curves.values()])
