@@ -163,10 +163,15 @@ def draws(
     return found
 
 
-def solve(problems: Sequence[Problem], solver: str = "gauss-newton") -> list[Fit]:
-    if solver == "gauss-newton" and len(problems) > 1:
-        return gauss_newton_together(problems)
-    return [SOLVERS[solver](problem) for problem in problems]
+def solve(
+    problems: Sequence[Problem], solver: str = "gauss-newton", *, max_steps: int | None = None
+) -> list[Fit]:
+    """`max_steps` is for Gauss-Newton: the others know their own."""
+    if solver != "gauss-newton":
+        return [SOLVERS[solver](problem) for problem in problems]
+    if len(problems) > 1:
+        return gauss_newton_together(problems, max_steps=max_steps)
+    return [gauss_newton(problem, max_steps=max_steps) for problem in problems]
 
 
 SURROGATES = ("simple", "posterior", "linear")

@@ -68,6 +68,11 @@ class Together:
         return self.mean(x), self.nu[:, None] * sd
 
 
+STEPS = 4
+"""Of training. The first gives the linear model to which the doubt belongs; a dozen quantities
+would take a second to train to the end, which bounds of whole standard deviations do not show."""
+
+
 class Shared(NamedTuple):
     """Hyper-parameters of several quantities."""
 
@@ -99,7 +104,7 @@ def learn(
         )
         for d, nu, ridge in zip(known, hyper.scales, ridges, strict=True)
     ]
-    trained = stacked([fit.theta for fit in solve(problems, solver)])
+    trained = stacked([fit.theta for fit in solve(problems, solver, max_steps=STEPS)])
     # Pending points reduce the doubt as soon as they are chosen: it does not depend on values.
     seen = data.believing(np.zeros(len(data.pending)))
     chosen = landmarks.choose(seen.y, seen.mask)

@@ -142,7 +142,16 @@ SUITES = {
             "unknown constraints, figure 4.1 and table 4.2 of the Neural-CBO thesis: values and "
             "constraints with noise variance 1 % of their range",
             tuple(CBO_BUDGETS),
-            ("botorch-logei", "scbo", "optuna-gp", "optuna-tpe", "config-opt", "ucb-c", "admmbo"),
+            (
+                "neural-cbo",
+                "botorch-logei",
+                "scbo",
+                "optuna-gp",
+                "optuna-tpe",
+                "config-opt",
+                "ucb-c",
+                "admmbo",
+            ),
             budgets=CBO_BUDGETS,
         ),
         Suite(

@@ -74,7 +74,7 @@ def _ours(name: str) -> Method:
         describe(name),
         partial(_neuro_sampler, name),
         packages=("neurobo", "jax", "optuna"),
-        handles=frozenset({"mixed", "pool"}),
+        handles=frozenset({"mixed", "constraints", "pool"}),
         ours=True,
     )
 
