@@ -57,7 +57,7 @@ ENUMERABLE = 4096  # finite spaces up to this size are scored point by point
 STARTS = 16
 STEPS = 60
 ROUNDS = 12
-POLISHED = 4  # points at a limit are hard to find by steps, so that several are polished
+POLISHED = 2  # points at a limit are hard to find by steps, so that the second best counts, too
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,9 @@ import sqlalchemy.event
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+from optuna.storages._rdb.models import BaseModel
 from optuna.trial import TrialState
+from sqlalchemy import create_engine
 from studies.made import FAST, NEUROBO, read, study
 from typer.testing import CliRunner, Result
 
@@ -390,6 +392,10 @@ def test_files_that_are_no_study_are_named_and_left_alone(tmp_path: Path) -> Non
     with pytest.raises(StorageError, match=r"tables of another program \(invoices\)"):
         open_study(file)
     assert database.read_bytes() == content
+    database.unlink()
+    # As another runner leaves it for a moment.
+    BaseModel.metadata.tables["studies"].create(create_engine(f"sqlite:///{database}"))
+    assert open_study(file).trials == []
     with pytest.raises(StorageError, match=f"got none: {tmp_path}/none.db does not exist"):
         _call("status", study(tmp_path, "", name="none.toml"))
 

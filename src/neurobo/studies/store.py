@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import optuna
+from alembic.util import CommandError
 from optuna.distributions import CategoricalDistribution
 from optuna.exceptions import ExperimentalWarning, StorageInternalError
 from optuna.storages import RDBStorage
+from optuna.storages._rdb.models import BaseModel
 from optuna.study import Study, StudyDirection
 from sqlalchemy import URL, create_engine, event, inspect, make_url
 from sqlalchemy.exc import SQLAlchemyError
@@ -62,8 +64,8 @@ def _storage(url: str) -> RDBStorage:
             plain = url.replace("{", "{{").replace("}", "}}")
             storage = RDBStorage(plain, engine_kwargs=dict(arguments))
             break
-        except SQLAlchemyError:
-            if attempt == 4:
+        except (SQLAlchemyError, CommandError, RuntimeError, AssertionError):
+            if attempt == 4:  # Optuna has many ways to be surprised by half-made tables
                 raise
             time.sleep(0.2 * 2**attempt)
     if url.startswith("sqlite"):
@@ -159,7 +161,9 @@ def _check_file(path: Path | None, *, create: bool) -> None:
         tables = inspect(engine).get_table_names()
     finally:
         engine.dispose()
-    if tables and not {"studies", "trials", "version_info"} <= set(tables):
+    # Optuna's own may be incomplete: another process is making them right now.
+    foreign = set(tables) - set(BaseModel.metadata.tables) - {"alembic_version"}
+    if foreign and not {"studies", "trials", "version_info"} <= set(tables):
         raise StorageError(
             f"the storage must be Optuna's, got {path}, which has the tables of another program "
             f"({', '.join(sorted(tables)[:5])}); it was left as it is"
