@@ -173,7 +173,8 @@ def _print_best(trial: FrozenTrial, title: str = "Best so far") -> None:
         table.add_row(_plain(name), _plain(short(value)))
     table.add_section()
     for name, value in trial.constraints.items():
-        table.add_row(_plain(name), _plain(f"{short(value)} (<= 0)"))
+        side = "<= 0" if value <= 0 else "> 0"
+        table.add_row(_plain(name), _plain(f"{short(value)} ({side})"))
     table.add_row("objective", short(trial.value), style="bold")
     out.print(table)
 

@@ -171,9 +171,10 @@ class Findings:
         steps = tally.best_so_far()
         if len(steps) > 1 and not self.noisy:
             since = len([t for t in tally.trials if t.number > steps[-1][0]])
+            ended = "trial has ended" if since == 1 else "trials have ended"
             items.append(
                 f"The best value improved {len(steps) - 1} times, from {steps[0][1]:.4g} in trial "
-                f"{steps[0][0]}; {since} trials have ended since the last improvement."
+                f"{steps[0][0]}; {since} {ended} since the last improvement."
             )
         return items
 

@@ -202,8 +202,9 @@ def _parallel(found: Findings) -> Block:
         },
         "margin": {**_MARGIN, "b": 60},
     }  # fmt: skip
+    kind = "feasible " if tally.constrained and tally.feasible else ""
     caption = (
-        f"{len(trials)} of {total} {'feasible ' if tally.constrained else ''}results, one line "
+        f"{len(trials)} of {total} {kind}results, one line "
         "each: of these the best tenth in red-orange, then to the median in yellow, the others in "
         "blue. Categories stand in the order of the study file, logarithmic ranges on a "
         "logarithmic scale."

@@ -161,6 +161,9 @@ class StudyTable(Table):
         description="How often an evaluation that was lost is begun again: its runner died, or "
         "its lease ran out. What the objective itself fails at is a result, and is not repeated.",
     )
+    learn_failures: bool = Field(
+        False, description="Learn where evaluations fail, and keep away from there."
+    )
     constraints: list[Name] = Field(
         [], description="Names of constraints that every result gives; feasible if all are <= 0."
     )

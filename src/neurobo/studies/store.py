@@ -98,6 +98,7 @@ def _study(file: StudyFile, storage: RDBStorage, *, create: bool) -> Study:
         seed=table.seed,
         n_startup_trials=start_size(file.space, table.n_startup_trials),
         search_space=file.space,
+        learn_failures=table.learn_failures,
     )
     if not create and table.name not in optuna.get_all_study_names(storage):
         raise StorageError(
