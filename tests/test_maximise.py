@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -15,7 +15,7 @@ from test_space import spaces
 import neurobo
 from neurobo.data import Data
 from neurobo.errors import NeuroboWarning, SpaceExhausted
-from neurobo.maximise import Region, any_free, evaluate, minimise
+from neurobo.maximise import APART, Region, any_free, evaluate, minimise
 from neurobo.networks import MLP
 from neurobo.posterior import Recipe, draw
 from neurobo.space import SAME_POINT, Space
@@ -100,6 +100,14 @@ def test_a_taken_point_is_replaced_by_the_next_best(x64: None) -> None:
     found = minimise(score, space, data, np.random.default_rng(0))
     gap = np.abs(found - [1, 1]).max()
     assert SAME_POINT <= gap < 0.2
+
+
+def test_points_that_wait_together_are_apart(x64: None) -> None:
+    """The score is lowest where a point is pending already."""
+    space = Space.of([(-1, 1)] * 2)
+    data = replace(Data.pad(np.zeros((1, 2)), np.zeros(1)), pending=np.full((1, 2), 0.3))
+    found = minimise(Bowl(jnp.full(2, 0.3)), space, data, np.random.default_rng(0))
+    assert APART <= np.abs(found - 0.3).max() < 0.2
 
 
 def test_a_trust_region_holds(x64: None) -> None:

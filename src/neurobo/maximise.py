@@ -246,13 +246,28 @@ def _refine(
     return x, values
 
 
-def _is_taken(space: Space, x: Matrix, taken: Matrix) -> Bool[np.ndarray, " n"]:
+def _is_taken(
+    space: Space, x: Matrix, taken: Matrix, tolerance: np.ndarray | None = None
+) -> Bool[np.ndarray, " n"]:
     if not len(taken) or not len(x) or not space.dim:
         return np.full(len(x), len(taken) > 0)
+    tolerance = space.tolerance if tolerance is None else tolerance
     # A tree: all pairs of a few thousand points would not fit into memory.
-    tree = KDTree(taken / space.tolerance)
-    gap, _ = tree.query(x / space.tolerance, p=np.inf, distance_upper_bound=1.0)
+    tree = KDTree(taken / tolerance)
+    gap, _ = tree.query(x / tolerance, p=np.inf, distance_upper_bound=1.0)
     return np.asarray(np.isfinite(gap))
+
+
+APART = 0.01
+"""Points that are evaluated at the same time differ by this in some continuous column, if they do
+not differ in a discrete one; the box has width 2."""
+
+
+def _is_crowded(space: Space, x: Matrix, data: Data) -> Bool[np.ndarray, " n"]:
+    """Whether points are so near to a pending one that their values would tell the same."""
+    if data.pending.shape[1] != space.dim:  # features of a pool, whose candidates stand for much
+        return np.zeros(len(x), dtype=bool)
+    return _is_taken(space, x, data.pending, np.where(space.continuous, APART, space.tolerance))
 
 
 def first_free(space: Space, ordered: Matrix, taken: Matrix) -> np.ndarray | None:
@@ -326,5 +341,8 @@ def minimise(
         x = np.concatenate([x, polished])
         values = np.concatenate([values, evaluate(score, space, polished)])
     x, values = np.concatenate([x, candidates]), np.concatenate([values, scores])
-    found = first_free(space, x[np.argsort(values, kind="stable")], data.taken)
+    ordered = x[np.argsort(values, kind="stable")]
+    found = first_free(space, ordered[~_is_crowded(space, ordered, data)], data.taken)
+    if found is None:
+        found = first_free(space, ordered, data.taken)
     return any_free(space, data.taken, rng) if found is None else found
