@@ -15,7 +15,7 @@ from neurobo.data import Data
 from neurobo.networks import MLP
 from neurobo.rows import ValueRows
 from neurobo.solve import Problem, gauss_newton
-from neurobo.together import Together, learn, shared_hyper
+from neurobo.together import STEPS, Together, learn, shared_hyper
 
 NETWORK = MLP(12, 1, "erf")
 KEY = jax.random.key(5)
@@ -64,7 +64,8 @@ def test_a_quantity_is_trained_as_if_alone(x64: None) -> None:
     for i, (data, nu) in enumerate(zip(known, hyper.scales, strict=True)):
         ridge = jnp.asarray(hyper.noises[i] / nu**2)
         targets = jnp.asarray(data.y / nu) + begun
-        alone = gauss_newton(Problem(rows, targets, jnp.asarray(data.mask), ridge, found.start))
+        problem = Problem(rows, targets, jnp.asarray(data.mask), ridge, found.start)
+        alone = gauss_newton(problem, max_steps=STEPS)
         expected = nu * (jax.jit(rows.values)(alone.theta) - begun)
         np.testing.assert_allclose(means[i], expected, atol=1e-6)
 
