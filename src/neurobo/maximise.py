@@ -111,9 +111,9 @@ def _descend(
     low: Float[Array, " d"],
     high: Float[Array, " d"],
     free: Bool[Array, " d"],
-) -> Float[Array, "k d"]:
+) -> tuple[Float[Array, "k d"], Float[Array, " k"]]:
     """Projected Adam on all starts at once, with a step that shrinks from 5 % of the box; the best
-    point that each has seen."""
+    point that each has seen, and its score."""
 
     def values_and_gradients(at: Array) -> tuple[Array, Array]:
         values, pull = jax.vjp(score, at)
@@ -132,18 +132,21 @@ def _descend(
     zeros = jnp.zeros_like(x)
     first = (x, zeros, zeros, x, jnp.full(len(x), jnp.inf))
     at, _, _, best, lowest = jax.lax.fori_loop(0, STEPS, one, first)
-    return jnp.where((score(at) < lowest)[:, None], at, best)
+    last = score(at)
+    better = last < lowest
+    return jnp.where(better[:, None], at, best), jnp.where(better, last, lowest)
 
 
-def _moved(score: Score, space: Space, x: Matrix, box: Box) -> Matrix:
-    """Encoded points after a descent in their continuous columns."""
+def _moved(score: Score, space: Space, x: Matrix, box: Box) -> tuple[Matrix, np.ndarray]:
+    """Encoded points after a descent in their continuous columns, and their scores."""
     free = space.movable
     low, high = -np.ones(len(free)), np.ones(len(free))
     low[free], high[free] = box.low[space.continuous], box.high[space.continuous]
     arrays = (jnp.asarray(a) for a in (space.inputs(x), low, high, free))
     x = x.copy()
-    x[:, space.continuous] = np.asarray(_descend(score, *arrays))[:, free]
-    return x
+    found, values = _descend(score, *arrays)
+    x[:, space.continuous] = np.asarray(found)[:, free]
+    return x, np.asarray(values)
 
 
 @jax.jit
@@ -228,14 +231,12 @@ def _improve_discrete(
 
 
 def _refine(
-    score: Score, space: Space, x: Matrix, box: Box, rng: np.random.Generator
+    score: Score, space: Space, x: Matrix, values: np.ndarray, box: Box, rng: np.random.Generator
 ) -> tuple[Matrix, np.ndarray]:
     free = space.continuous
-    values = evaluate(score, space, x)
     for _ in range(ROUNDS):
         if free.any():
-            moved = _moved(score, space, x, box)
-            scores = evaluate(score, space, moved)
+            moved, scores = _moved(score, space, x, box)
             better = scores < values
             x, values = np.where(better[:, None], moved, x), np.where(better, scores, values)
         if free.all():
@@ -334,7 +335,7 @@ def minimise(
     groups = [np.argsort(scores[:CHUNK]), CHUNK + np.argsort(scores[CHUNK:])]
     share = STARTS // 2 if data.n else STARTS
     starts = np.concatenate([g[:share] for g in groups])
-    x, values = _refine(score, space, candidates[starts], box, rng)
+    x, values = _refine(score, space, candidates[starts], scores[starts], box, rng)
     if space.continuous.any():
         best = np.argsort(values)[: POLISHED if isinstance(score, Limited) else 1]
         polished = np.stack([_polish(score, space, x[i], box) for i in best])

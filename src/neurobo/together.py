@@ -68,7 +68,7 @@ class Together:
         return self.mean(x), self.nu[:, None] * sd
 
 
-STEPS = 4
+STEPS = 3
 """Of training. The first gives the linear model to which the doubt belongs; a dozen quantities
 would take a second to train to the end, which bounds of whole standard deviations do not show."""
 
