@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from neurobo.space import Params, Space
+
+if TYPE_CHECKING:
+    from neurobo.laws import Laws
 
 BUCKETS = (16, 32, 64, 128, 192, 256, 384, 512, 768, 1024)
 
@@ -110,6 +113,8 @@ class Data:
     """Every point evaluated (also in vain) or pending: not to be suggested again."""
     image: tuple[int, int, int] | None = None
     """Height, width and channels, if the columns are the pixels of an image."""
+    laws: Laws | None = None
+    """Differential equations that the objective obeys."""
 
     @cached_property
     def n(self) -> int:

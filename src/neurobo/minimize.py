@@ -17,6 +17,7 @@ from optuna.trial import TrialState
 from neurobo.algorithms import Algorithm, resolve
 from neurobo.errors import InvalidInput, NeuroboWarning, check_count, check_number
 from neurobo.loop import FAILURE, INTERRUPTED, Alone, Callback, Run, count_finished
+from neurobo.laws import Physics
 from neurobo.progress import Progress, Silent, Terminal
 from neurobo.sampler import NeuroSampler
 from neurobo.space import Space, SpaceLike
@@ -41,6 +42,7 @@ def minimize(
     batch: int = 1,
     progress: bool = True,
     callbacks: Sequence[Callback] = (),
+    physics: Physics | None = None,
 ) -> Study:
     """Minimise `objective` over `space` and return the Optuna study.
 
@@ -56,6 +58,8 @@ def minimize(
     With `workers` above 1 that many evaluations run at once, in processes of their own or, with
     `threads`, in threads; each worker gets a new point as soon as it is free. With `batch` above 1
     that many points are suggested together, and the next ones when all have ended.
+
+    `physics` is a law that the objective obeys, a `neurobo.PDE`, or a list of them.
     """
     checked = Space.of(space)
     resolve(algorithm)
@@ -74,6 +78,7 @@ def minimize(
         n_startup_trials=start_size(checked, n_startup_trials, n_trials),
         search_space=checked,
         start=start,
+        physics=physics,
     )
     study = optuna.create_study(
         sampler=sampler, storage=storage, study_name=study_name, load_if_exists=True

@@ -17,9 +17,10 @@ from optuna.search_space import IntersectionSearchSpace
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
-from neurobo.algorithms import Algorithm, resolve
+from neurobo.algorithms import Algorithm, check_physics, resolve
 from neurobo.data import Trials
 from neurobo.errors import InvalidInput, NeuroboWarning
+from neurobo.laws import Laws, Physics, bind
 from neurobo.pool import Pool
 from neurobo.space import Params, Space, SpaceLike
 from neurobo.start import check_design, start_size
@@ -41,7 +42,8 @@ class NeuroSampler(BaseSampler):
     the same in any process. Give `search_space` to let the very first trials follow the start
     design too; without it Optuna learns the space from the first completed trial.
     `pool={"candidate": array}` gives the integer parameter "candidate", which counts the rows of
-    the array (or of a `neurobo.Pool`) from 0, the rows as features.
+    the array (or of a `neurobo.Pool`) from 0, the rows as features. `physics` is a law that the
+    objective obeys, a `neurobo.PDE`, or a list of them.
     """
 
     def __init__(
@@ -53,11 +55,16 @@ class NeuroSampler(BaseSampler):
         search_space: SpaceLike | Space | None = None,
         pool: Mapping[str, Any] | None = None,
         start: str = "sobol",
+        physics: Physics | None = None,
     ) -> None:
         self._algorithm = resolve(algorithm)
+        check_physics(self._algorithm, physics)
         self._seed = check_seed(seed)
         self._space = None if search_space is None else Space.of(search_space)
         self._pools = _pools_of(self._space, pool)
+        self._physics = physics
+        if self._space is not None and physics is not None:
+            bind(physics, self._space)  # refuses bad laws now
         self._n_startup_trials = n_startup_trials
         start_size(Space({}), n_startup_trials)  # refuses a bad value now
         check_design(start)
@@ -96,8 +103,9 @@ class NeuroSampler(BaseSampler):
         trials = trials_of_study(study, space, without=trial.number)
         turn = _turn(study, trial)
         plan = Plan(
-            self._algorithm, self._seed, start_size(space, self._n_startup_trials), self._start
-        )
+            self._algorithm, self._seed, start_size(space, self._n_startup_trials), self._start,
+            self._laws(study, space),
+        )  # fmt: skip
         if is_exhausted(space, trials):
             self._warn_once(
                 "exhausted",
@@ -114,6 +122,13 @@ class NeuroSampler(BaseSampler):
                 break
             trials = now
         return params
+
+    def _laws(self, study: Study, space: Space) -> Laws | None:
+        if self._physics is None:
+            return None
+        sign = -1.0 if study.direction == StudyDirection.MAXIMIZE else 1.0
+        # Optuna has an order of its own for parameters that it finds in the trials.
+        return bind(self._physics, space, sign=sign, ordered=self._space is not None)
 
     def sample_independent(
         self,

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
 
-from neurobo.algorithms import Algorithm, resolve
+from neurobo.algorithms import Algorithm, check_physics, resolve
 from neurobo.data import Data, Trials
 from neurobo.errors import InvalidInput, check_count
 from neurobo.maximise import Score, minimise
@@ -22,6 +22,7 @@ from neurobo.start import check_design, start_point, start_size
 from neurobo.threads import one_blas_thread
 
 if TYPE_CHECKING:
+    from neurobo.laws import Laws, Physics
     from optuna.study import Study
 
 
@@ -33,6 +34,7 @@ class Plan:
     seed: int
     n_start: int
     design: str
+    laws: Laws | None = None
 
 
 def next_point(space: Space, trials: Trials, plan: Plan, number: int) -> Params:
@@ -45,7 +47,7 @@ def next_points(space: Space, trials: Trials, plan: Plan, numbers: Sequence[int]
     points: list[Params] = []
     drawn: dict[int, Score] = {}
     for i, number in enumerate(numbers):
-        data = Data.of(space, trials)  # 1 encode
+        data = replace(Data.of(space, trials), laws=plan.laws)  # 1 encode
         begun = len(trials.params) + len(trials.pending)
         if begun < plan.n_start or (plan.n_start and data.n == 0):
             x = start_point(
@@ -92,19 +94,24 @@ def suggest(
     pending: Sequence[Any] = (),
     n_startup_trials: int | None = None,
     start: str = "sobol",
+    physics: Physics | None = None,
 ) -> list[Any]:
     """The next `n` points to evaluate, as a pure function: no study, no storage.
 
     `history` is a list of (params, value), where None or a non-finite value marks a failed
-    evaluation, or an Optuna study. `pending` are points being evaluated. The same arguments with
-    the same seed give the same points in any process; without a seed every call differs.
+    evaluation, or an Optuna study. `pending` are points being evaluated. `physics` is a law that
+    the objective obeys, a `neurobo.PDE`, or several. The same arguments with the same seed give the
+    same points in any process; without a seed every call differs.
     """
     checked = Space.of(space)
+    chosen = resolve(algorithm)
+    check_physics(chosen, physics)
     plan = Plan(
-        algorithm=resolve(algorithm),
+        algorithm=chosen,
         seed=check_seed(seed),
         n_start=start_size(checked, n_startup_trials),
         design=start,
+        laws=laws_of(physics, checked, history),
     )
     check_design(start)
     check_count("n", n)
@@ -112,6 +119,16 @@ def suggest(
     first = len(trials.params) + len(trials.pending)
     found = next_points(checked, trials, plan, range(first, first + n))
     return [checked.point(params) for params in found]
+
+
+def laws_of(physics: Physics | None, space: Space, history: Any = ()) -> Laws | None:
+    """The laws in a space; a study may be one of maximisation."""
+    if physics is None:
+        return None
+    from neurobo.laws import bind
+
+    maximised = getattr(getattr(history, "direction", None), "name", "") == "MAXIMIZE"
+    return bind(physics, space, sign=-1.0 if maximised else 1.0)
 
 
 def check_seed(seed: int | None) -> int:

@@ -7,17 +7,19 @@ import sys
 from types import ModuleType
 
 from neurobo.algorithms.auto import Auto
-from neurobo.algorithms.base import Algorithm, algorithms, describe, resolve
+from neurobo.algorithms.base import Algorithm, algorithms, check_physics, describe, resolve
 from neurobo.algorithms.deep_ensemble import DeepEnsemble
 from neurobo.algorithms.neural_bandits import NeuralBandit
 from neurobo.algorithms.neural_bo import NeuralBO
 from neurobo.algorithms.neural_greedy import NeuralGreedy
 from neurobo.algorithms.neural_linear import NeuralLinear
 from neurobo.algorithms.ntk_gp import NTKGP
+from neurobo.algorithms.pinn_bo import PINNBO
 from neurobo.algorithms.sto_bnts import STOBNTS
 
 __all__ = [
     "NTKGP",
+    "PINNBO",
     "STOBNTS",
     "Algorithm",
     "Auto",
@@ -27,6 +29,7 @@ __all__ = [
     "NeuralGreedy",
     "NeuralLinear",
     "algorithms",
+    "check_physics",
     "describe",
     "resolve",
 ]
