@@ -33,7 +33,7 @@ from neurobo.law_model import (
 from neurobo.laws import Laws
 from neurobo.networks import Architecture
 
-GAMMAS = tuple((w, b) for w in (0.6, 1.0, 1.6, 2.5, 4.0, 6.5) for b in (0.3, 1.0))
+GAMMAS = tuple((w, b) for w in (0.6, 1.0, 1.6, 2.5, 4.0, 6.5, 10.0, 16.0) for b in (1.0, 3.0))
 """σ_w and σ_b that the evidence chooses from."""
 LEVELS = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 1e4)
 """λ2 in units of κ. At the last one a law says nothing."""
@@ -52,7 +52,7 @@ _SCALES = np.linspace(-4, 4, 33)
 """log ν √κ."""
 _NOISE = np.log(1e-6), 4.0
 _SCALE_SD = 1.0
-_GAMMA = np.log([1.5, 1.0]), np.array([0.8, 0.8])
+_GAMMA = np.log([2.0, 1.0]), np.array([1.2, 0.8])
 
 
 def _level_prior(level: np.ndarray) -> Float[np.ndarray, " laws"]:

@@ -114,9 +114,10 @@ def _phi(network: Architecture, gamma: Gamma, theta0: Theta, x: Array) -> Float[
 def _omega(rows: LawRows, theta0: Theta) -> tuple[Array, Array, Array, Array]:
     gradients = rows.jacobian(theta0)
     squares = jnp.sum(gradients**2, axis=1)
-    sizes = rows.network.tangent_size(theta0, rows.gamma, rows.inputs)
-    typical = jnp.mean(sizes)
-    size = sizes_of(squares, typical)
+    typical = jnp.mean(rows.network.tangent_size(theta0, rows.gamma, rows.inputs))
+    # Each equation has units of its own.
+    by_equation = squares.reshape(-1, rows.law.equations)
+    size = jax.vmap(sizes_of, (1, None), 1)(by_equation, typical).reshape(-1)
     good = jnp.isfinite(size)
     scaled = jnp.where(good[:, None], gradients / size[:, None], 0.0)
     return scaled, jnp.where(good, size, 1.0), good, typical
@@ -147,7 +148,7 @@ def _features(
         x, inputs = laws.points(i)
         rows = _law_rows(
             law, network, gamma, x, inputs,
-            location=0.0, spread=1.0, size=np.ones(len(x)), around=around,
+            location=0.0, spread=1.0, size=np.ones(len(x) * law.equations), around=around,
         )  # fmt: skip
         found.append(_omega(rows, theta0))
     omega = jnp.concatenate([f[0] for f in found])
@@ -167,7 +168,7 @@ def _law_rows(
     *, location: float, spread: float, size: np.ndarray, around: Any = None,
     parts: tuple[Any, ...] = (),
 ) -> LawRows:  # fmt: skip
-    numbers = (gamma, x, inputs, location, spread, size)
+    numbers = (gamma, x, inputs, location, spread, size.reshape(-1, law.equations))
     arrays = (jnp.asarray(np.asarray(v, dtype=float)) for v in numbers)
     return LawRows(law, network, *arrays, parts, around)
 
@@ -184,7 +185,7 @@ def _offset(
             return law.of(constant, at)
         return linearised(law, around, constant, at)
 
-    return jax.vmap(one)((x, inputs))
+    return jax.vmap(one)((x, inputs)).reshape(-1)
 
 
 # What is known ----------------------------------------------------------------------------------
@@ -340,9 +341,9 @@ def trained(
 ) -> list[Draw]:
     """Functions of trained networks instead of their tangents: PosteriorSMB or SimpleSMB with rows
     for laws, which need not be linear. The paper trains "simple" ones."""
+    laws, state = _finite(laws, state)
     found, data, scale = state.found, state.data, nu * state.hyper.scale
     network, gamma, x = found.network, jnp.asarray(found.gamma), jnp.asarray(data.x)
-    counts = np.isfinite(state.law_ridge)
     spoken, dim = state.units, data.x.shape[1]
     functions = []
     for key in keys:
@@ -354,8 +355,8 @@ def trained(
             parts = (Tangent(network, gamma, start, direction),)
         rows = []
         for i, law in enumerate(laws.laws):
-            mine = counts & (found.law == i)
-            points = (v[mine[found.law == i]] for v in laws.points(i))
+            mine = found.law == i
+            points = laws.points(i)
             spread = spoken.spread * scale
             rows.append(_law_rows(
                 law, network, found.gamma, *points, location=spoken.location, spread=spread,
@@ -364,19 +365,32 @@ def trained(
         both = ValuesAndLaws(network, gamma, x, tuple(rows))
         noise = normal(noise_key, len(data.y) + len(state.targets))
         whole = state.problem(both, start, scale, noise)
-        kept = np.concatenate([np.ones(len(data.y), dtype=bool), counts])
-        # Here the residual itself is fitted, that of the constant included.
-        law_noise = np.sqrt(state.law_ridge[counts]) * noise[len(data.y) :][counts]
         seen = np.asarray(whole.targets)[: len(data.y)]
         for part in parts:
             seen = seen - np.asarray(_values(part, x))
-        targets = jnp.asarray(np.concatenate([seen, law_noise]))
-        problem = whole._replace(targets=targets, weights=whole.weights[kept])
-        fit = gauss_newton(problem)
+        # Here the residual itself is fitted, that of the constant included.
+        rest = np.asarray(whole.targets)[len(data.y) :] - state.targets / scale
+        fit = gauss_newton(whole._replace(targets=jnp.asarray(np.concatenate([seen, rest]))))
         parameters = (Network(network, gamma, fit.theta), *parts)
         ones = jnp.ones(dim)
         functions.append(Draw(jnp.asarray(np.asarray(scale, dtype=float)), ones, parameters))
     return functions
+
+
+def _finite(laws: Laws, state: Known) -> tuple[Laws, Known]:
+    """Without the points where a law is not finite, or does not count."""
+    found, inputs, kept = state.found, [], []
+    for i, law in enumerate(laws.laws):
+        mine = np.isfinite(state.law_ridge[found.law == i]).reshape(-1, law.equations).all(axis=1)
+        inputs.append(laws.inputs[i][mine])
+        kept.append(np.repeat(mine, law.equations))
+    rows = np.concatenate(kept)
+    smaller = replace(
+        found, omega=found.omega[rows], among=found.among[np.ix_(rows, rows)],
+        sizes=found.sizes[rows], good=found.good[rows], law=found.law[rows],
+    )  # fmt: skip
+    state = replace(state, found=smaller, targets=state.targets[rows])
+    return replace(laws, inputs=tuple(inputs)), state
 
 
 _values = jax.jit(lambda function, x: function(x))

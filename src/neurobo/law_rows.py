@@ -38,19 +38,30 @@ class LawRows:
     """What networks see of them."""
     location: Float[Array, ""]
     spread: Float[Array, ""]
-    size: Float[Array, " m"]
+    size: Float[Array, "m q"]
+    """Of each point and equation."""
     parts: tuple[Any, ...] = ()
     """Functions of inputs, added to the network."""
     around: Any = None
     """A function of inputs in place of a network to take the law's derivative at."""
 
-    def values(self, theta: Theta) -> Float[Array, " m"]:
-        return jax.vmap(lambda at: self._one(theta, at))((self.x, self.inputs, self.size))
+    def values(self, theta: Theta) -> Float[Array, " rows"]:
+        found = jax.vmap(lambda at: self._one(theta, at))((self.x, self.inputs, self.size))
+        return found.reshape(-1)
 
-    def jacobian(self, theta: Theta) -> Float[Array, "m p"]:
-        return by_row(self._one, lambda g: g, theta, (self.x, self.inputs, self.size))
+    def jacobian(self, theta: Theta) -> Float[Array, "rows p"]:
+        """By points, a few at a time."""
+        flat, unravel = ravel_pytree(theta)
 
-    def _one(self, theta: Theta, at: tuple[Array, Array, Array]) -> Float[Array, ""]:
+        def gradients(at: tuple[Array, Array, Array]) -> Float[Array, "q p"]:
+            _, back = jax.vjp(lambda t: self._one(unravel(t), at), flat)
+            return jax.vmap(lambda unit: back(unit)[0])(jnp.eye(self.law.equations))
+
+        points = (self.x, self.inputs, self.size)
+        found = jax.lax.map(gradients, points, batch_size=max(64 // self.law.equations, 1))
+        return found.reshape(-1, len(flat))
+
+    def _one(self, theta: Theta, at: tuple[Array, Array, Array]) -> Float[Array, " q"]:
         x, inputs, size = at
 
         def h(row: Float[Array, " d"]) -> Float[Array, ""]:
@@ -63,7 +74,7 @@ class LawRows:
         return linearised(self.law, self.around, h, (x, inputs)) / size
 
 
-def linearised(law: Law, around: Any, h: Any, at: tuple[Array, Array]) -> Float[Array, ""]:
+def linearised(law: Law, around: Any, h: Any, at: tuple[Array, Array]) -> Float[Array, " q"]:
     """R(v) + R'(v)[u - v] for u = h and v = `around`: the law as a linear one near v.
 
     Both are functions of one row of inputs.

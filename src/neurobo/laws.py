@@ -85,18 +85,20 @@ class Law:
     """Whether its points are dicts."""
     affine: bool = True
     """Whether the residual of a u + b v is that of u and v put together: a linear equation."""
+    equations: int = 1
+    """How many numbers the residual has."""
 
     def residual(
         self, u: Callable[[Float[Array, " k"]], Array], x: Float[Array, " k"]
-    ) -> Float[Array, ""]:
-        """R(u, x) for a function u of arrays."""
+    ) -> Float[Array, " q"]:
+        """R(u, x) for a function u of arrays: one number for each equation."""
         point = dict(zip(self.frame.names, x, strict=True)) if self.by_name else x
         found = self.pde.residual(lambda at: u(self.frame.array(at)), point)
-        return jnp.asarray(found, dtype=float).reshape(())
+        return jnp.asarray(found, dtype=float).reshape(-1)
 
     def of(
         self, h: Callable[[Float[Array, " d"]], Array], at: tuple[Array, Array]
-    ) -> Float[Array, ""]:
+    ) -> Float[Array, " q"]:
         """R for a function h of what networks see, at a point of the law and its other columns."""
         x, base = at
         return self.residual(lambda z: h(self.frame.encode(z, base)), x)
@@ -120,7 +122,7 @@ class Laws:
     @cached_property
     def few(self) -> Laws:
         """With less points: enough to judge them by."""
-        share = max(FEW // len(self.laws), 2)
+        share = max(FEW // sum(law.equations for law in self.laws), 2)
         return replace(self, inputs=tuple(x[:share] for x in self.inputs))
 
     def points(self, i: int) -> tuple[Float[np.ndarray, "m k"], Float[np.ndarray, "m d"]]:
@@ -174,7 +176,9 @@ class _Same:
 def _bind(laws: tuple[PDE, ...], same: _Same, sign: float, ordered: bool) -> Laws:
     space = same.space
     checked = tuple(_checked(pde, _frame(pde, space), ordered) for pde in laws)
-    without = sum(law.n_points is None and law.points is None for law in laws)
+    without = sum(
+        law.equations for law in checked if law.pde.n_points is None and law.pde.points is None
+    )
     inputs = []
     for law in checked:
         size = law.pde.n_points or max(SHARE // max(without, 1), LEAST)
@@ -288,26 +292,26 @@ def _checked(pde: PDE, frame: Frame, ordered: bool) -> Law:
     base = np.zeros((_TRIES, max(frame.columns) + 1))
     base[:, frame.columns] = rng.uniform(-0.95, 0.95, (_TRIES, k))
     law = Law(pde, frame)
-    waves, phases = rng.normal(size=(2, 5, k)), rng.uniform(0, 6, (2, 5))
+    waves, phases = rng.normal(size=(2, k)), rng.uniform(0, 6, 2)
+    shares = np.array([[0, 0], [1, 0], [0, 1], [1, 1]], dtype=float)
 
-    def some(i: int) -> Callable[[Array], Array]:
-        return lambda row: jnp.sum(jnp.sin(waves[i] @ row[np.array(frame.columns)] + phases[i]))
+    def some(share: Array) -> Callable[[Array], Array]:
+        return lambda row: share @ jnp.sin(waves @ row[np.array(frame.columns)] + phases)
 
-    zero, one, two = (lambda row: 0.0 * row[0]), some(0), some(1)
-    both = lambda row: one(row) + two(row)  # noqa: E731
     with jax.enable_x64(True):
         at = jnp.asarray(frame.decode(base)), jnp.asarray(base)
-        law = replace(law, by_name=_form(law, at, ordered, zero))
+        law = _formed(law, at, ordered, some(jnp.asarray(shares[3])))
 
         def tried(at: tuple[Array, Array]) -> Array:
-            return jnp.stack([law.of(h, at) for h in (zero, one, two, both)])
+            return jax.vmap(lambda share: law.of(some(share), at))(jnp.asarray(shares))
 
-        found = np.asarray(jax.jit(jax.vmap(tried))(at))
+        found = np.asarray(jax.jit(jax.vmap(tried))(at))  # points, functions, equations
+    found = found.transpose(0, 2, 1).reshape(-1, len(shares))
     good = np.isfinite(found).all(axis=1)
     if good.mean() < 0.5:
         raise InvalidInput(
             f"a law must be finite for smooth functions at most points of the space, got "
-            f"{found[~good][0].tolist()} at {dict(zip(frame.names, at[0][~good][0].tolist()))}"
+            f"{found[~good][0, 1:].tolist()}"
         )
     r0, r1, r2, r12 = found[good].T
     size = np.abs(found[good]).max()
@@ -321,8 +325,9 @@ def _checked(pde: PDE, frame: Frame, ordered: bool) -> Law:
     return replace(law, affine=affine)
 
 
-def _form(law: Law, at: tuple[Array, Array], ordered: bool, h: Any) -> bool:
-    """Whether the law wants names; refuses one that cannot be used at all."""
+def _formed(law: Law, at: tuple[Array, Array], ordered: bool, h: Any) -> Law:
+    """With the form of its points and the number of its equations; refuses a law that cannot be
+    used at all."""
     troubles = []
     for by_name in (False, True):
         if not by_name and not ordered and law.pde.names is None and len(law.frame.names) > 1:
@@ -333,9 +338,12 @@ def _form(law: Law, at: tuple[Array, Array], ordered: bool, h: Any) -> bool:
         except Exception as trouble:  # it is the user's code: anything may happen
             troubles.append(f"{type(trouble).__name__}: {trouble}".split("\n")[0][:200])
             continue
-        if shape != ():
-            raise InvalidInput(f"residual(u, x) must be one number, got the shape {shape}")
-        return by_name
+        if len(shape) > 1 or shape == (0,):
+            raise InvalidInput(
+                "residual(u, x) must be one number, or one for each of several equations, got the "
+                f"shape {shape}"
+            )
+        return replace(law, by_name=by_name, equations=int(np.prod(shape)))
     names = list(law.frame.names)
     hint = "" if ordered else "; give the sampler a search_space, or the law `names`"
     raise InvalidInput(

@@ -50,9 +50,11 @@ class PINNBO:
     """σ_w = σ_b; larger means less smooth."""
     noise: float | None = None
     """Variance of the noise, in units of the standardised objective. None: by evidence."""
-    width: int = 128
-    depth: int = 2
-    activation: str = "tanh"
+    width: int = 1024
+    depth: int = 1
+    activation: str = "sin"
+    """The paper's tanh, two or more layers deep, predicts solutions of wave and heat equations
+    several times worse from as many observations."""
 
     needs_physics = True
 
