@@ -19,7 +19,7 @@ from neurobo import law_evidence
 from neurobo.algorithms import PINNBO
 from neurobo.data import Data, Trials
 from neurobo.errors import InvalidInput, NeuroboWarning
-from neurobo.law_evidence import Kernels, Settings
+from neurobo.law_evidence import Kernels
 from neurobo.law_model import Hyper, Known, condition, draws, features, known, posterior, trained
 from neurobo.laws import bind
 from neurobo.networks import MLP
@@ -105,7 +105,7 @@ AT = RNG.uniform(-1, 1, (5, 2))
 def _state(width: int = 8) -> Known:
     laws = bind(SCREENED, RECTANGLE)
     found = features(laws, MLP(width, 2, "tanh"), GAMMA, jax.random.key(1))
-    return known(found, Hyper(GAMMA, 0.7, 0.02, (0.01,)), Data.pad(X, Y), laws)
+    return known(found, Hyper(found.network, GAMMA, 0.7, 0.02, (0.01,)), Data.pad(X, Y), laws)
 
 
 def _dense(state: Known) -> tuple[np.ndarray, np.ndarray]:
@@ -165,7 +165,7 @@ def test_trained_networks_come_near_the_lemma_when_wide(x64: None) -> None:
     """PosteriorSMB with rows for laws, at width 256: fresh networks, so their kernels vary, too."""
     laws, n = bind(SCREENED, RECTANGLE), 100
     found = features(laws, MLP(256, 1, "tanh"), GAMMA, jax.random.key(1))
-    state = known(found, Hyper(GAMMA, 0.7, 0.02, (0.01,)), Data.pad(X, Y), laws)
+    state = known(found, Hyper(found.network, GAMMA, 0.7, 0.02, (0.01,)), Data.pad(X, Y), laws)
     mean, sd = at(posterior(state), jnp.asarray(AT))
     keys = list(jax.random.split(jax.random.key(5), n))
     functions = trained(keys, state, laws, "posterior")
@@ -201,8 +201,8 @@ def test_a_law_that_is_not_linear(x64: None) -> None:
     data = _data(space, [[v] for v in seen], [1 / (1 + v) for v in seen], law)
     assert data.laws is not None
     assert not data.laws.affine
-    network, hyper = MLP(128, 1, "sin"), Hyper((1.6, 1.0), 1.0, 1e-8, (1e-5,))
-    state = condition(jax.random.key(0), data, data.laws, network, hyper)
+    hyper = Hyper(MLP(128, 1, "sin"), (1.6, 1.0), 1.0, 1e-8, (1e-5,))
+    state = condition(jax.random.key(0), data, data.laws, hyper)
     line = np.linspace(0, 4, 41)
     mean, _ = at(posterior(state), (line / 2 - 1)[:, None])
     predicted = state.units.location + state.units.spread * np.asarray(mean)

@@ -31,11 +31,11 @@ from neurobo.law_model import (
     ROUNDS, Around, Features, Hyper, Known, Units, features, known, law_targets, mean_of,
 )  # fmt: skip
 from neurobo.laws import Laws
-from neurobo.networks import Architecture
+from neurobo.networks import Additive, Architecture
 
-GAMMAS = tuple((w, b) for w in (0.6, 1.0, 1.6, 2.5, 4.0, 6.5, 10.0, 16.0) for b in (1.0, 3.0))
-"""σ_w and σ_b that the evidence chooses from."""
-LEVELS = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 1e4)
+GAMMAS = tuple((w, b) for w in (0.7, 1.3, 2.5, 4.5, 8.0, 16.0, 32.0, 64.0) for b in (1.0, 3.0))
+"""σ_w and σ_b that the evidence chooses from; with several networks only where σ_b = 1."""
+LEVELS = (1e-6, 1e-5, 1e-4, 1e-2, 1e-1, 1.0, 10.0, 1e4)
 """λ2 in units of κ. At the last one a law says nothing."""
 TRUSTED = 1e-4
 """A law with a larger λ2 is doubted, if the observations speak for it clearly."""
@@ -52,12 +52,12 @@ _SCALES = np.linspace(-4, 4, 33)
 """log ν √κ."""
 _NOISE = np.log(1e-6), 4.0
 _SCALE_SD = 1.0
-_GAMMA = np.log([2.0, 1.0]), np.array([1.2, 0.8])
+_GAMMA = np.log([2.0, 1.0]), np.array([1.5, 0.8])
 
 
 def _level_prior(level: np.ndarray) -> Float[np.ndarray, " laws"]:
     """Somebody who gives a law believes in it, but not without end."""
-    return np.minimum((np.log10(level) + 5) ** 2 / 8, 5.0)
+    return np.minimum((np.log10(level) + 5) ** 2 / 8, 3.0)
 
 
 class Kernels(NamedTuple):
@@ -110,7 +110,8 @@ def cost(
 class Settings:
     """What the user has fixed, as opposed to what the evidence shall find."""
 
-    network: Architecture
+    networks: tuple[Architecture, ...]
+    """To choose from."""
     gamma: float | None = None
     noise: float | None = None
     weight: float | None = None
@@ -148,14 +149,18 @@ def _searched(
     inputs = np.frombuffer(x).reshape(n, -1) if n else np.zeros((0, laws.inputs[0].shape[1]))
     chosen = np.linspace(0, n - 1, min(n, MOST)).astype(int)
     data = replace(Data.pad(inputs[chosen], seen[chosen]), values=seen[chosen])
-    search = Search(name, data, laws.few, settings)
+    search = Search(name, data, laws, settings)
     if laws.affine:
-        return search.over(search.gammas)
-    found, around = search.over(search.gammas, without=True), None
+        return search.over(search.choices)
+    found, around = search.over(search.choices, without=True), None
     for _ in range(ROUNDS):
         around = mean_of(search.state(found, around))
-        found = search.over((found.gamma,), around)
+        found = search.over([(found.network, found.gamma)], around)
     return found
+
+
+Choice = tuple[Architecture, tuple[float, float]]
+"""A network and γ."""
 
 
 @dataclass(frozen=True)
@@ -168,9 +173,14 @@ class Search:
     settings: Settings
 
     @property
-    def gammas(self) -> Sequence[tuple[float, float]]:
+    def choices(self) -> list[Choice]:
         given = self.settings.gamma
-        return GAMMAS if given is None else ((given, given),)
+        networks, gammas = self.settings.networks, GAMMAS
+        if len(networks) > 1:
+            gammas = tuple(gamma for gamma in GAMMAS if gamma[1] == 1.0)
+        if given is not None:
+            gammas = ((given, given),)
+        return [(network, gamma) for network in networks for gamma in gammas]
 
     @property
     def fixed(self) -> bool:
@@ -181,23 +191,28 @@ class Search:
         return all(pde.weight is not None or pde.noise is not None for pde in laws)
 
     def state(self, hyper: Hyper, around: Around | None) -> Known:
-        found = features(self.laws, self.settings.network, hyper.gamma, self.key, around)
-        return known(found, hyper, self.data, self.laws, around)
+        given = self.judge(hyper.network, hyper.gamma, around)
+        return known(given.found, hyper, self.data, given.laws, around)
+
+    def judge(
+        self, network: Architecture, gamma: tuple[float, float], around: Around | None
+    ) -> _Given:
+        """By a few points of the laws; but sums of functions of one column take in many."""
+        laws = self.laws if isinstance(network, Additive) else self.laws.few
+        return _Given(self, laws, features(laws, network, gamma, self.key, around), around)
 
     def over(
         self,
-        gammas: Sequence[tuple[float, float]],
+        choices: Sequence[Choice],
         around: Around | None = None,
         *,
         without: bool = False,
     ) -> Hyper:
-        """The best over some γ, and all λ2 that are not given; or without any law."""
-        spoken = Units.of(self.data, self.laws.sign)
+        """The best over some networks and γ, and all λ2 that are not given; or without any law."""
         levels = (LEVELS[-1],) if without or self.fixed else LEVELS
         best: dict[float, tuple[float, Hyper]] = {}
-        for gamma in gammas:
-            found = features(self.laws, self.settings.network, gamma, self.key, around)
-            given = _Given(self, found, spoken, around)
+        for network, gamma in choices:
+            given = self.judge(network, gamma, around)
             for level in levels:
                 one = given.at(np.full(len(self.laws.laws), level))
                 if level not in best or one[0] < best[level][0]:
@@ -210,8 +225,7 @@ class Search:
         hyper = replace(hyper, doubt=(doubt,) * count)
         if without or self.fixed or not 1 < count <= ALONE:
             return hyper
-        found = features(self.laws, self.settings.network, hyper.gamma, self.key, around)
-        return _one_by_one(_Given(self, found, spoken, around), hyper)
+        return _one_by_one(self.judge(hyper.network, hyper.gamma, around), hyper)
 
 
 def _one_by_one(given: _Given, hyper: Hyper) -> Hyper:
@@ -235,16 +249,17 @@ class _Given:
     """The cost of λ2 for one γ."""
 
     def __init__(
-        self, search: Search, found: Features, spoken: Units, around: Around | None
+        self, search: Search, laws: Laws, found: Features, around: Around | None
     ) -> None:
-        self.search, self.found, self.spoken = search, found, spoken
+        self.search, self.laws, self.found = search, laws, found
+        self.spoken = Units.of(search.data, laws.sign)
         data, kappa = search.data, found.typical
         x = data.x[: data.n]
         seen = np.asarray(_gram(found.network, found.gamma, found.theta0, data.x))
         self.kernels = Kernels(
             seen[: data.n, : data.n] / kappa, found.cross(x) / kappa, found.among / kappa
         )
-        self.targets = law_targets(found, search.laws, spoken, around)
+        self.targets = law_targets(found, laws, self.spoken, around)
 
     def at(self, levels: Float[np.ndarray, " laws"]) -> tuple[float, Hyper]:
         """The cost, and all that goes with it."""
@@ -270,7 +285,7 @@ class _Given:
         prior = np.sum(((np.log([w, b]) - _GAMMA[0]) / _GAMMA[1]) ** 2) / 2
         trust = tuple(np.where(free >= LEVELS[-1], np.inf, free).tolist())
         total = best.cost + float(prior + _level_prior(free).sum() / len(free))
-        return total, Hyper(found.gamma, scale / np.sqrt(kappa), noise, trust)
+        return total, Hyper(found.network, found.gamma, scale / np.sqrt(kappa), noise, trust)
 
 
 def _gram(

@@ -159,7 +159,7 @@ def _features(
     return Features(network, gamma, theta0, omega, among, sizes, good, which, typical)
 
 
-_kept_features = lru_cache(maxsize=24)(_features)
+_kept_features = lru_cache(maxsize=40)(_features)
 _products = jax.jit(lambda rows: rows @ rows.T)
 
 
@@ -215,6 +215,7 @@ class Hyper:
     """What the evidence says; variances in units of standardised values, but `trust` in units of
     κ ν²."""
 
+    network: Architecture
     gamma: tuple[float, float]
     scale: float
     """ν."""
@@ -297,16 +298,17 @@ def law_targets(
     return np.where((found.good > 0) & np.isfinite(targets), targets, 0.0)
 
 
-def condition(key: Array, data: Data, laws: Laws, network: Architecture, hyper: Hyper) -> Known:
+def condition(key: Array, data: Data, laws: Laws, hyper: Hyper) -> Known:
     """All that is known after these observations. A law that is not linear is replaced by its
     derivative at the mean so far, beginning with the mean without laws."""
+    first = features(laws, hyper.network, hyper.gamma, key)
     if laws.affine:
-        return known(features(laws, network, hyper.gamma, key), hyper, data, laws)
+        return known(first, hyper, data, laws)
     blind = replace(hyper, trust=(np.inf,) * len(laws.laws))
-    state = known(features(laws, network, hyper.gamma, key), blind, data, laws)
+    state = known(first, blind, data, laws)
     for _ in range(ROUNDS):
         around = mean_of(state)
-        found = features(laws, network, hyper.gamma, key, around)
+        found = features(laws, hyper.network, hyper.gamma, key, around)
         state = known(found, hyper, data, laws, around)
     return state
 

@@ -26,12 +26,11 @@ from neurobo.physics import PDE, Point
 from neurobo.space import Candidate, Matrix, Space
 
 Physics = PDE | Sequence[PDE]
-SHARE = 256
-"""Points that laws share which do not say how many they want."""
+SHARE, FEW = (256, 64, 1024), (128, 16, 384)
+"""Rows that laws share which do not say how many points they want, and rows that the evidence looks
+at: the least, for each column, and the most."""
 LEAST = 8
 """Points that each of them gets at least."""
-FEW = 128
-"""Points of all laws that the evidence looks at."""
 _NEAR = 0.15
 """Spread of the points around the best observation; the half-width of the box is 1."""
 
@@ -122,7 +121,8 @@ class Laws:
     @cached_property
     def few(self) -> Laws:
         """With less points: enough to judge them by."""
-        share = max(FEW // sum(law.equations for law in self.laws), 2)
+        equations = sum(law.equations for law in self.laws)
+        share = max(_rows(FEW, self.space) // equations, 2)
         return replace(self, inputs=tuple(x[:share] for x in self.inputs))
 
     def points(self, i: int) -> tuple[Float[np.ndarray, "m k"], Float[np.ndarray, "m d"]]:
@@ -181,9 +181,14 @@ def _bind(laws: tuple[PDE, ...], same: _Same, sign: float, ordered: bool) -> Law
     )
     inputs = []
     for law in checked:
-        size = law.pde.n_points or max(SHARE // max(without, 1), LEAST)
+        size = law.pde.n_points or max(_rows(SHARE, space) // max(without, 1), LEAST)
         inputs.append(_points(law, space, size))
     return Laws(space, checked, tuple(inputs), sign)
+
+
+def _rows(limits: tuple[int, int, int], space: Space) -> int:
+    least, each, most = limits
+    return int(np.clip(each * len(space.movable), least, most))
 
 
 def _frame(pde: PDE, space: Space) -> Frame:

@@ -55,7 +55,8 @@ class PDE:
 
     residual: Residual
     n_points: int | None = None
-    """None: 256, shared by all laws that do not say."""
+    """None: 256 to 1024 equations, depending on the number of columns, for all laws that do not say
+    together."""
     points: Any = None
     names: Sequence[str] | None = None
     where: Callable[[Point], Any] | None = None

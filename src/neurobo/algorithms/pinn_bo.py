@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 from weakref import WeakSet
 
@@ -24,11 +25,17 @@ from neurobo.law_evidence import CLEARLY, TRUSTED, Settings, scheduled
 from neurobo.law_model import Hyper, Known, LawPosterior, condition, draws, posterior, trained
 from neurobo.laws import Laws
 from neurobo.maximise import Region, Score
-from neurobo.networks import MLP
+from neurobo.networks import MLP, Additive, Architecture
 from neurobo.ntk import information_gain, interaction_information
 from neurobo.physics import PDE
 from neurobo.posterior import SURROGATES
 from neurobo.schedules import pinn_nu
+
+
+PARAMETERS = 8192
+"""Of a single hidden layer at most: gradients of some hundred rows are kept for many γ."""
+MANY = 4
+"""Columns above which sums of functions of one column are considered."""
 
 
 @options
@@ -51,10 +58,15 @@ class PINNBO:
     noise: float | None = None
     """Variance of the noise, in units of the standardised objective. None: by evidence."""
     width: int = 1024
+    """At most: a single layer has fewer units if there are many columns."""
     depth: int = 1
     activation: str = "sin"
     """The paper's tanh, two or more layers deep, predicts solutions of wave and heat equations
     several times worse from as many observations."""
+
+    additive: bool | Literal["auto"] = "auto"
+    """Whether the evidence may also choose a network that is a sum of functions of one column each.
+    "auto": above 4 columns, where a law at some hundred points says little to other networks."""
 
     needs_physics = True
 
@@ -65,6 +77,8 @@ class PINNBO:
                 check_number(name, getattr(self, name), above=0)
         if self.weight != "evidence":
             check_number("weight", self.weight, least=0)
+        if self.additive not in (True, False, "auto"):
+            raise InvalidInput(f'additive must be true, false or "auto", got {self.additive!r}')
         if self.noise is not None:
             check_number("noise", self.noise, least=0)
         for name, choices in (("surrogate", SURROGATES), ("acquisition", ("ts", "ei"))):
@@ -103,6 +117,14 @@ class PINNBO:
     def _network(self) -> MLP:
         return MLP(self.width, self.depth, self.activation)
 
+    def _networks(self, data: Data) -> tuple[Architecture, ...]:
+        columns = data.x.shape[1]
+        network = self._network
+        if self.depth == 1:  # every unit has a weight for each column: memory grows with both
+            network = replace(network, width=min(self.width, PARAMETERS // (columns + 2)))
+        many = columns > MANY if self.additive == "auto" else self.additive
+        return (network, Additive(self.width, self.activation)) if many else (network,)
+
     def _draw(self, key: Array, data: Data, number: int) -> Score:
         return self._draws(key, data, [number])[0]
 
@@ -126,10 +148,10 @@ class PINNBO:
         name = jax.random.fold_in(key, 2**31)
         weight = None if self.weight == "evidence" else self.weight
         gamma = None if self.gamma == "evidence" else self.gamma
-        settings = Settings(self._network, gamma, self.noise, weight)
+        settings = Settings(self._networks(data), gamma, self.noise, weight)
         hyper = scheduled(name, data, laws, settings)
         _warn_about_doubts(laws, hyper)
-        return condition(name, data, laws, self._network, hyper)
+        return condition(name, data, laws, hyper)
 
     def _nu(self, state: Known) -> float:
         if self.nu != "theory":
