@@ -28,8 +28,17 @@ from scipy.linalg import cholesky, solve_triangular
 
 from neurobo.data import Data
 from neurobo.law_model import (
-    ROUNDS, Around, Features, Hyper, Known, Units, features, known, law_targets, mean_of,
-)  # fmt: skip
+    ROUNDS,
+    Around,
+    Features,
+    Hyper,
+    Known,
+    Units,
+    features,
+    known,
+    law_targets,
+    mean_of,
+)
 from neurobo.laws import Laws
 from neurobo.networks import Additive, Architecture
 
@@ -141,9 +150,7 @@ def _update_size(n: int) -> int:
 
 
 @lru_cache(maxsize=256)
-def _searched(
-    key: bytes, x: bytes, values: bytes, n: int, laws: Laws, settings: Settings
-) -> Hyper:
+def _searched(key: bytes, x: bytes, values: bytes, n: int, laws: Laws, settings: Settings) -> Hyper:
     name = jax.random.wrap_key_data(jnp.asarray(np.frombuffer(key, dtype=np.uint32)))
     seen = np.frombuffer(values)
     inputs = np.frombuffer(x).reshape(n, -1) if n else np.zeros((0, laws.inputs[0].shape[1]))
@@ -248,9 +255,7 @@ def _one_by_one(given: _Given, hyper: Hyper) -> Hyper:
 class _Given:
     """The cost of λ2 for one γ."""
 
-    def __init__(
-        self, search: Search, laws: Laws, found: Features, around: Around | None
-    ) -> None:
+    def __init__(self, search: Search, laws: Laws, found: Features, around: Around | None) -> None:
         self.search, self.laws, self.found = search, laws, found
         self.spoken = Units.of(search.data, laws.sign)
         data, kappa = search.data, found.typical

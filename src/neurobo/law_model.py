@@ -9,10 +9,10 @@
 | K_ur   | cross     | Φ Ωᵀ                                                         | n × m |
 | K_rr   | among     | Ω Ωᵀ                                                         | m × m |
 | κ      | typical   | the mean of ‖φ‖²: what noise is measured by                  |       |
-| λ1, λ2 | noise/ν², trust | variance of the noise of values and of laws, prior: ν = 1 |       |
+| λ1, λ2 | ridge, law_ridge | variance of the noise of values and of laws           |       |
 
-The function is u = location + spread · ν ⟨φ, θ⟩ with θ ~ N(0, I), in the user's units. A law that is
-not linear is replaced by its derivative at the mean, again and again.
+The function is u = location + spread · ν ⟨φ, θ⟩ with θ ~ N(0, I), in the user's units. A law that
+is not linear is replaced by its derivative at the mean, again and again.
 """
 
 from __future__ import annotations
@@ -169,14 +169,12 @@ def _law_rows(
     parts: tuple[Any, ...] = (),
 ) -> LawRows:  # fmt: skip
     numbers = (gamma, x, inputs, location, spread, size.reshape(-1, law.equations))
-    arrays = (jnp.asarray(np.asarray(v, dtype=float)) for v in numbers)
-    return LawRows(law, network, *arrays, parts, around)
+    g, at, rows, here, step, sizes = (jnp.asarray(np.asarray(v, dtype=float)) for v in numbers)
+    return LawRows(law, network, g, at, rows, here, step, sizes, parts, around)
 
 
 @partial(jax.jit, static_argnames="law")
-def _offset(
-    law: Law, x: Array, inputs: Array, location: Array, around: Any
-) -> Float[Array, " m"]:
+def _offset(law: Law, x: Array, inputs: Array, location: Array, around: Any) -> Float[Array, " m"]:
     """The residual of a constant."""
     constant = lambda row: location + 0.0 * row[0]  # noqa: E731
 
@@ -271,8 +269,8 @@ class Known:
         if noise is not None:
             targets = targets + np.sqrt(np.where(np.isfinite(ridges), ridges, 0.0)) * noise
         weights = np.concatenate([self.data.mask, self.ridge / self.law_ridge])
-        arrays = (jnp.asarray(v) for v in (targets, weights, np.asarray(self.ridge)))
-        return Problem(rows, *arrays, start)
+        ridge = jnp.asarray(np.asarray(self.ridge))
+        return Problem(rows, jnp.asarray(targets), jnp.asarray(weights), ridge, start)
 
 
 def known(
@@ -289,11 +287,11 @@ def law_targets(
 ) -> Float[np.ndarray, " m"]:
     """What the rows of laws shall be, for u = location + spread · f: minus the residual of the
     constant."""
-    offsets = [
-        _offset(law, *(jnp.asarray(v) for v in laws.points(i)), jnp.asarray(spoken.location), around)
-        for i, law in enumerate(laws.laws)
-    ]
-    offset = np.concatenate([np.asarray(o) for o in offsets])
+    location, offsets = jnp.asarray(spoken.location), []
+    for i, law in enumerate(laws.laws):
+        x, inputs = (jnp.asarray(v) for v in laws.points(i))
+        offsets.append(np.asarray(_offset(law, x, inputs, location, around)))
+    offset = np.concatenate(offsets)
     targets = -offset / (spoken.spread * found.sizes)
     return np.where((found.good > 0) & np.isfinite(targets), targets, 0.0)
 
@@ -373,9 +371,9 @@ def trained(
         # Here the residual itself is fitted, that of the constant included.
         rest = np.asarray(whole.targets)[len(data.y) :] - state.targets / scale
         fit = gauss_newton(whole._replace(targets=jnp.asarray(np.concatenate([seen, rest]))))
-        parameters = (Network(network, gamma, fit.theta), *parts)
+        both_parts: tuple[Network | Tangent, ...] = (Network(network, gamma, fit.theta), *parts)
         ones = jnp.ones(dim)
-        functions.append(Draw(jnp.asarray(np.asarray(scale, dtype=float)), ones, parameters))
+        functions.append(Draw(jnp.asarray(np.asarray(scale, dtype=float)), ones, both_parts))
     return functions
 
 

@@ -1,7 +1,7 @@
 """Rows for laws: r_j(θ) = R(u_θ, z_j), in the same training problem as the values.
 
-With u = location + spread · f the residual is in the user's units. Each row is divided by a size, so
-that laws and values weigh alike whatever their units (`sizes_of`).
+With u = location + spread · f the residual is in the user's units. Each row is divided by a size,
+so that laws and values weigh alike whatever their units (`sizes_of`).
 """
 
 from __future__ import annotations

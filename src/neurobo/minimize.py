@@ -16,8 +16,8 @@ from optuna.trial import TrialState
 
 from neurobo.algorithms import Algorithm, resolve
 from neurobo.errors import InvalidInput, NeuroboWarning, check_count, check_number
-from neurobo.loop import FAILURE, INTERRUPTED, Alone, Callback, Run, count_finished
 from neurobo.laws import Physics
+from neurobo.loop import FAILURE, INTERRUPTED, Alone, Callback, Run, count_finished
 from neurobo.progress import Progress, Silent, Terminal
 from neurobo.sampler import NeuroSampler
 from neurobo.space import Space, SpaceLike

@@ -134,10 +134,10 @@ def laplacian(u: Field, axes: Iterable[Axis] | None = None) -> Field:
 def divergence(flow: Field) -> Field:
     """Σ ∂F_i/∂x_i of a vector field, whose values have the form of the point."""
 
-    def found(x: Point) -> Any:
-        return sum(partial(lambda at, i=i: flow(at)[i], i)(x) for i in _axes(x))
+    def part(axis: Axis) -> Field:
+        return lambda x: flow(x)[axis]
 
-    return found
+    return lambda x: sum(partial(part(axis), axis)(x) for axis in _axes(x))
 
 
 def _axes(x: Point) -> tuple[Axis, ...]:

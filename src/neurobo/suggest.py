@@ -22,8 +22,9 @@ from neurobo.start import check_design, start_point, start_size
 from neurobo.threads import one_blas_thread
 
 if TYPE_CHECKING:
-    from neurobo.laws import Laws, Physics
     from optuna.study import Study
+
+    from neurobo.laws import Laws, Physics
 
 
 @dataclass(frozen=True)

@@ -33,4 +33,4 @@ class Auto:
         return self._choice(data).region(data, number)
 
 
-register("auto", Auto, "Picks for you: Neural Greedy, local at times above 6 columns; pinn-bo with a law.")
+register("auto", Auto, "Picks for you: pinn-bo with a law; else Neural Greedy, local at times.")

@@ -31,7 +31,6 @@ from neurobo.physics import PDE
 from neurobo.posterior import SURROGATES
 from neurobo.schedules import pinn_nu
 
-
 PARAMETERS = 8192
 """Of a single hidden layer at most: gradients of some hundred rows are kept for many γ."""
 MANY = 4
@@ -161,10 +160,11 @@ class PINNBO:
         good = np.isfinite(state.law_ridge)
         cross = state.found.cross(state.data.x[:n])[:, good] / kappa
         among = state.found.among[np.ix_(good, good)] / kappa
-        arrays = (jnp.asarray(v) for v in (gram, cross, among))
-        shared = float(interaction_information(*arrays, 1.0, 1.0)) if good.any() else 0.0
-        law_sd = np.sqrt(np.min(state.hyper.trust)) if good.any() else 0.0
-        gain = float(information_gain(jnp.asarray(gram), 1.0))
+        values, mixed, laws = (jnp.asarray(v) for v in (gram, cross, among))
+        told = good.any()
+        shared = float(interaction_information(values, mixed, laws, 1.0, 1.0)) if told else 0.0
+        law_sd = np.sqrt(np.min(state.hyper.trust)) if told else 0.0
+        gain = float(information_gain(values, 1.0))
         return pinn_nu(gain, shared, float(np.sqrt(state.hyper.noise)), float(law_sd))
 
 
