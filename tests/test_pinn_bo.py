@@ -108,16 +108,18 @@ def _state(width: int = 8) -> Known:
 def _dense(state: Known) -> tuple[np.ndarray, np.ndarray]:
     """Mean and covariance by the p × p formulas, with rows that are not scaled."""
     gamma, theta0 = jnp.asarray(GAMMA), state.found.theta0
-    flat, unravel = ravel_pytree(theta0)
+    pair: Any = ravel_pytree(theta0)
+    flat, unravel = pair
     low, high = np.array([1.0, -20.0]), np.array([3.0, 40.0])
     z = bind(SCREENED, RECTANGLE).points(0)[0]
 
     def f(theta: Any, x: Any) -> Any:
-        return NETWORK.apply(unravel(theta), gamma, x[None])[0]  # type: ignore[no-untyped-call]
+        return NETWORK.apply(unravel(theta), gamma, x[None])[0]
 
     def operator(theta: Any, point: Any) -> Any:
         u = lambda p: f(theta, 2 * (p - low) / (high - low) - 1)  # noqa: E731
-        return jnp.trace(jax.hessian(u)(point)) + 3 * u(point)
+        bent: Any = jax.hessian(u)
+        return jnp.trace(bent(point)) + 3 * u(point)
 
     rows = jax.jit(jax.vmap(jax.grad(f), (None, 0)))
     phi, h = np.asarray(rows(flat, X)), np.asarray(rows(flat, AT))
