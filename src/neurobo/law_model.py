@@ -17,7 +17,7 @@ is not linear is replaced by its derivative at the mean, again and again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from typing import Any
@@ -111,16 +111,19 @@ def _phi(network: Architecture, gamma: Gamma, theta0: Theta, x: Array) -> Float[
 
 
 @jax.jit
-def _omega(rows: LawRows, theta0: Theta) -> tuple[Array, Array, Array, Array]:
-    gradients = rows.jacobian(theta0)
-    squares = jnp.sum(gradients**2, axis=1)
-    typical = jnp.mean(rows.network.tangent_size(theta0, rows.gamma, rows.inputs))
-    # Each equation has units of its own.
-    by_equation = squares.reshape(-1, rows.law.equations)
-    size = jax.vmap(sizes_of, (1, None), 1)(by_equation, typical).reshape(-1)
-    good = jnp.isfinite(size)
-    scaled = jnp.where(good[:, None], gradients / size[:, None], 0.0)
-    return scaled, jnp.where(good, size, 1.0), good, typical
+def _gradients(rows: LawRows, theta0: Theta) -> tuple[Array, Array]:
+    """Of the rows, and how large those of the values at the same points are."""
+    size = rows.network.tangent_size(theta0, rows.gamma, rows.inputs)
+    return rows.jacobian(theta0), size
+
+
+def _blocks(law: Law, x: np.ndarray, inputs: np.ndarray) -> Iterator[tuple[slice, Any, Any]]:
+    """The points of a law in blocks of one shape, the last one filled up: one compilation for any
+    number of points."""
+    size = max(64 // law.equations, 1)
+    for first in range(0, len(x), size):
+        chosen = np.minimum(np.arange(first, first + size), len(x) - 1)
+        yield slice(0, min(size, len(x) - first)), x[chosen], inputs[chosen]
 
 
 def features(
@@ -143,20 +146,33 @@ def _features(
     name = jax.random.wrap_key_data(jnp.asarray(np.frombuffer(key, dtype=np.uint32)))
     dim = laws.inputs[0].shape[1]
     theta0 = random_network(network, name, dim)
-    found = []
+    gradients, values = [], []
     for i, law in enumerate(laws.laws):
-        x, inputs = laws.points(i)
-        rows = _law_rows(
-            law, network, gamma, x, inputs,
-            location=0.0, spread=1.0, size=np.ones(len(x) * law.equations), around=around,
-        )  # fmt: skip
-        found.append(_omega(rows, theta0))
-    omega = jnp.concatenate([f[0] for f in found])
-    sizes, good = (np.concatenate([np.asarray(f[i], float) for f in found]) for i in (1, 2))
-    which = np.repeat(np.arange(len(found)), [len(f[1]) for f in found])
-    typical = float(np.mean([float(f[3]) for f in found]))
+        parts = []
+        for kept, x, inputs in _blocks(law, *laws.points(i)):
+            rows = _law_rows(
+                law, network, gamma, x, inputs,
+                location=0.0, spread=1.0, size=np.ones(len(x) * law.equations), around=around,
+            )  # fmt: skip
+            found, size = _gradients(rows, theta0)
+            parts.append(np.asarray(found)[: kept.stop * law.equations])
+            values.append(np.asarray(size)[kept])
+        gradients.append(np.concatenate(parts))
+    typical = float(np.mean(np.concatenate(values)))
+    sizes = []
+    for law, rows_of in zip(laws.laws, gradients, strict=True):
+        with np.errstate(over="ignore", invalid="ignore"):
+            squares = np.sum(rows_of**2, axis=1).reshape(-1, law.equations)
+        # Each equation has units of its own.
+        sizes.append(np.stack([sizes_of(s, typical) for s in squares.T], axis=1).ravel())
+    size = np.concatenate(sizes)
+    good = np.isfinite(size)
+    scaled = np.where(good[:, None], np.concatenate(gradients) / size[:, None], 0.0)
+    which = np.repeat(np.arange(len(sizes)), [len(s) for s in sizes])
+    omega = jnp.asarray(scaled)
     among = np.asarray(_products(omega))
-    return Features(network, gamma, theta0, omega, among, sizes, good, which, typical)
+    size, good = np.where(good, size, 1.0), good.astype(float)
+    return Features(network, gamma, theta0, omega, among, size, good, which, typical)
 
 
 _kept_features = lru_cache(maxsize=40)(_features)
@@ -289,8 +305,9 @@ def law_targets(
     constant."""
     location, offsets = jnp.asarray(spoken.location), []
     for i, law in enumerate(laws.laws):
-        x, inputs = (jnp.asarray(v) for v in laws.points(i))
-        offsets.append(np.asarray(_offset(law, x, inputs, location, around)))
+        for kept, x, inputs in _blocks(law, *laws.points(i)):
+            found_here = _offset(law, jnp.asarray(x), jnp.asarray(inputs), location, around)
+            offsets.append(np.asarray(found_here)[: kept.stop * law.equations])
     offset = np.concatenate(offsets)
     targets = -offset / (spoken.spread * found.sizes)
     return np.where((found.good > 0) & np.isfinite(targets), targets, 0.0)
