@@ -359,9 +359,8 @@ def trained(
     """Functions of trained networks instead of their tangents: PosteriorSMB or SimpleSMB with rows
     for laws, which need not be linear. The paper trains "simple" ones."""
     laws, state = _finite(laws, state)
-    found, data, scale = state.found, state.data, nu * state.hyper.scale
-    network, gamma, x = found.network, jnp.asarray(found.gamma), jnp.asarray(data.x)
-    spoken, dim = state.units, data.x.shape[1]
+    data, scale = state.data, nu * state.hyper.scale
+    network, gamma, dim = state.found.network, jnp.asarray(state.found.gamma), data.x.shape[1]
     functions = []
     for key in keys:
         start_key, other_key, noise_key = jax.random.split(key, 3)
@@ -370,28 +369,32 @@ def trained(
         if surrogate == "posterior":
             direction = network.without_last_layer(random_network(network, other_key, dim))
             parts = (Tangent(network, gamma, start, direction),)
-        rows = []
-        for i, law in enumerate(laws.laws):
-            mine = found.law == i
-            points = laws.points(i)
-            spread = spoken.spread * scale
-            rows.append(_law_rows(
-                law, network, found.gamma, *points, location=spoken.location, spread=spread,
-                size=spread * found.sizes[mine], parts=parts,
-            ))  # fmt: skip
-        both = ValuesAndLaws(network, gamma, x, tuple(rows))
         noise = normal(noise_key, len(data.y) + len(state.targets))
-        whole = state.problem(both, start, scale, noise)
-        seen = np.asarray(whole.targets)[: len(data.y)]
-        for part in parts:
-            seen = seen - np.asarray(_values(part, x))
-        # Here the residual itself is fitted, that of the constant included.
-        rest = np.asarray(whole.targets)[len(data.y) :] - state.targets / scale
-        fit = gauss_newton(whole._replace(targets=jnp.asarray(np.concatenate([seen, rest]))))
-        both_parts: tuple[Network | Tangent, ...] = (Network(network, gamma, fit.theta), *parts)
+        problem = state.problem(trained_rows(state, laws, scale, parts), start, scale, noise)
+        # Here the residual itself is fitted, that of the constant and of the parts included.
+        known_parts = sum((np.asarray(_values(part, jnp.asarray(data.x))) for part in parts), 0.0)
+        minus = np.concatenate([known_parts + 0 * data.y, state.targets / scale])
+        fit = gauss_newton(problem._replace(targets=problem.targets - jnp.asarray(minus)))
+        both: tuple[Network | Tangent, ...] = (Network(network, gamma, fit.theta), *parts)
         ones = jnp.ones(dim)
-        functions.append(Draw(jnp.asarray(np.asarray(scale, dtype=float)), ones, both_parts))
+        functions.append(Draw(jnp.asarray(np.asarray(scale, dtype=float)), ones, both))
     return functions
+
+
+def trained_rows(
+    state: Known, laws: Laws, scale: float, parts: tuple[Tangent, ...] = ()
+) -> ValuesAndLaws:
+    """For u = location + spread · scale · (f + parts), in the units of f."""
+    found, spread = state.found, state.units.spread * scale
+    rows = [
+        _law_rows(
+            law, found.network, found.gamma, *laws.points(i), location=state.units.location,
+            spread=spread, size=spread * found.sizes[found.law == i], parts=parts,
+        )
+        for i, law in enumerate(laws.laws)
+    ]  # fmt: skip
+    x = jnp.asarray(state.data.x)
+    return ValuesAndLaws(found.network, jnp.asarray(found.gamma), x, tuple(rows))
 
 
 def _finite(laws: Laws, state: Known) -> tuple[Laws, Known]:
