@@ -35,7 +35,7 @@ def _sides() -> Sides:
     return Sides(
         size=SIZE,
         bottom=lambda x: 20 + 10 * np.sin(2.2 * x),
-        top=lambda x: 20 + 70 * bump(x, 0.6, 0.3) + 45 * bump(x, 1.6, 0.3),
+        top=lambda x: 20 + 70 * bump(x, 0.45, 0.22) + 50 * bump(x, 1.5, 0.25),
         left=lambda y: 20 + 12 * np.sin(1.5 * np.pi * y / SIZE) ** 2,
         right=lambda y: 20 - 25 * bump(y, 1.1, 0.3),
     )

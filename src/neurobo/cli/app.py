@@ -79,8 +79,8 @@ def demo(
     table = Table(title="Best controller found", title_justify="left")
     for heading in ("parameter", "textbook rule", "neurobo"):
         table.add_column(heading, justify="left" if heading == "parameter" else "right")
-    for name, value in study.best_params.items():
-        table.add_row(name, _short(TEXTBOOK[name]), _short(value))
+    for parameter, value in study.best_params.items():
+        table.add_row(parameter, _short(TEXTBOOK[parameter]), _short(value))
     table.add_section()
     table.add_row("objective", _short(tank(TEXTBOOK)), _short(study.best_value), style="bold")
     out.print(table)
