@@ -127,7 +127,9 @@ def _dense(state: Known) -> tuple[np.ndarray, np.ndarray]:
         return NETWORK.apply(unravel(theta), gamma, x[None])[0]
 
     def operator(theta: Any, point: Any) -> Any:
-        u = lambda p: f(theta, 2 * (p - low) / (high - low) - 1)  # noqa: E731
+        def u(p: Any) -> Any:
+            return f(theta, 2 * (p - low) / (high - low) - 1)
+
         bent: Any = jax.hessian(u)
         return jnp.sum(jnp.diag(bent(point))) + 3 * u(point)
 

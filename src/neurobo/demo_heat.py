@@ -106,5 +106,5 @@ def picture(plate: Plate, runs: list[Search], path: Path) -> None:
         curves.step(np.arange(1, len(run.best) + 1), run.best, style, where="post", label=run.name)
     curves.axhline(plate.hottest, color="grey", lw=0.8)
     curves.set(title="hottest place found", xlabel="evaluations", ylabel="temperature [°C]")
-    curves.legend(loc="upper left")
+    curves.legend(loc="center right")
     figure.savefig(path, dpi=130)
