@@ -60,8 +60,7 @@ class PINNBO:
     """At most: a single layer has fewer units if there are many columns."""
     depth: int = 1
     activation: str = "sin"
-    """The paper's tanh, two or more layers deep, predicts solutions of wave and heat equations
-    several times worse from as many observations."""
+    """The paper has tanh in two to four layers."""
 
     additive: bool | Literal["auto"] = "auto"
     """Whether the evidence may also choose a network that is a sum of functions of one column each.
