@@ -10,7 +10,7 @@ import pytest
 from jax.flatten_util import ravel_pytree
 
 from neurobo.errors import InvalidInput
-from neurobo.networks import ACTIVATIONS, CNN, MLP, Architecture
+from neurobo.networks import ACTIVATIONS, CNN, MLP, Additive, Architecture
 from neurobo.rows import GeneralRows, ValueRows
 
 GAMMA = np.array([1.3, 0.4])  # jnp would round it to float32 here
@@ -35,6 +35,21 @@ def test_layer_wise_gram_equals_the_jacobian_s(x64: None, activation: str, depth
     )
     cross = network.tangent_kernel(theta, jnp.asarray(GAMMA), x, other)
     np.testing.assert_allclose(cross, j @ k.T, rtol=1e-8, atol=1e-10)
+
+
+def test_a_sum_of_functions_of_one_column(x64: None) -> None:
+    network = Additive(width=10)
+    theta = network.init(jax.random.key(0), 3)
+    x, other = jax.random.normal(jax.random.key(1), (2, 5, 3))
+    gamma = jnp.asarray(GAMMA)
+    j, k = _jacobian(network, theta, x), _jacobian(network, theta, other)
+    cross = network.tangent_kernel(theta, gamma, x, other)
+    np.testing.assert_allclose(cross, j @ k.T, rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(network.tangent_size(theta, gamma, x), np.sum(j**2, 1), rtol=1e-10)
+    # Mixed differences vanish: f(a, b) - f(a, b') does not depend on a.
+    grid = np.array([[a, b, 0.3] for a in (0.1, -0.8) for b in (0.5, 0.9)])
+    f = np.asarray(network.apply(theta, gamma, jnp.asarray(grid)))
+    assert f[0] - f[1] == pytest.approx(f[2] - f[3], rel=1e-10)
 
 
 def test_gram_by_rows_equals_the_layer_wise_one(x64: None) -> None:

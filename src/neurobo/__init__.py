@@ -11,8 +11,10 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from neurobo import physics as physics
     from neurobo import plots as plots
     from neurobo.algorithms import NTKGP as NTKGP
+    from neurobo.algorithms import PINNBO as PINNBO
     from neurobo.algorithms import STOBNTS as STOBNTS
     from neurobo.algorithms import DeepEnsemble as DeepEnsemble
     from neurobo.algorithms import NeuralBandit as NeuralBandit
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from neurobo.errors import NeuroboError as NeuroboError
     from neurobo.errors import SpaceExhausted as SpaceExhausted
     from neurobo.minimize import minimize as minimize
+    from neurobo.physics import PDE as PDE
     from neurobo.pool import Pool as Pool
     from neurobo.sampler import NeuroSampler as NeuroSampler
     from neurobo.space import categorical as Categorical  # noqa: N812
@@ -38,6 +41,8 @@ _HOME = {
     "Float": ("neurobo.space", "float_range"),
     "Int": ("neurobo.space", "int_range"),
     "NTKGP": ("neurobo.algorithms", "NTKGP"),
+    "PDE": ("neurobo.physics", "PDE"),
+    "PINNBO": ("neurobo.algorithms", "PINNBO"),
     "STOBNTS": ("neurobo.algorithms", "STOBNTS"),
     "NeuralBO": ("neurobo.algorithms", "NeuralBO"),
     "NeuralCBO": ("neurobo.algorithms", "NeuralCBO"),
@@ -51,12 +56,15 @@ _HOME = {
     "SpaceExhausted": ("neurobo.errors", "SpaceExhausted"),
     "algorithms": ("neurobo.algorithms", ""),  # a package that can be called
     "minimize": ("neurobo.minimize", "minimize"),
+    "physics": ("neurobo.physics", ""),
     "plots": ("neurobo.plots", ""),
     "suggest": ("neurobo.suggest", "suggest"),
 }
 
 __all__ = [
     "NTKGP",
+    "PDE",
+    "PINNBO",
     "STOBNTS",
     "Categorical",
     "DeepEnsemble",
@@ -73,6 +81,7 @@ __all__ = [
     "SpaceExhausted",
     "algorithms",
     "minimize",
+    "physics",
     "plots",
     "suggest",
 ]

@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from neurobo.space import Params, Space
+
+if TYPE_CHECKING:
+    from neurobo.laws import Laws
 
 BUCKETS = (16, 32, 64, 128, 192, 256, 384, 512, 768, 1024)
 
@@ -144,6 +147,8 @@ class Data:
     """The constraints, each with observations of its own."""
     excess: Float[np.ndarray, " n"] | None = None
     """By how much the observations break the constraints, in units of their spread; None: not."""
+    laws: Laws | None = None
+    """Differential equations that the objective obeys."""
 
     @cached_property
     def n(self) -> int:

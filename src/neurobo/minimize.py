@@ -16,6 +16,7 @@ from optuna.trial import TrialState
 
 from neurobo.algorithms import Algorithm, resolve
 from neurobo.errors import InvalidInput, NeuroboWarning, check_count, check_number
+from neurobo.laws import Physics
 from neurobo.loop import Alone, Callback, Run, count_finished
 from neurobo.progress import Progress, Silent, Terminal
 from neurobo.sampler import NeuroSampler
@@ -43,6 +44,7 @@ def minimize(
     learn_failures: bool = False,
     progress: bool = True,
     callbacks: Sequence[Callback] = (),
+    physics: Physics | None = None,
 ) -> Study:
     """Minimise `objective` over `space` and return the Optuna study.
 
@@ -62,6 +64,8 @@ def minimize(
     With `workers` above 1 that many evaluations run at once, in processes of their own or, with
     `threads`, in threads; each worker gets a new point as soon as it is free. With `batch` above 1
     that many points are suggested together, and the next ones when all have ended.
+
+    `physics` is a law that the objective obeys, a `neurobo.PDE`, or a list of them.
     """
     checked = Space.of(space)
     resolve(algorithm)
@@ -81,6 +85,7 @@ def minimize(
         search_space=checked,
         start=start,
         learn_failures=learn_failures,
+        physics=physics,
     )
     study = optuna.create_study(
         sampler=sampler, storage=storage, study_name=study_name, load_if_exists=True

@@ -2,7 +2,7 @@
 
 A row set is a pytree with `values(θ)` and, for J = ∂values/∂θ, the matrix `gram(θ)` = J Jᵀ, its
 `columns(θ, chosen)` and its diagonal `sizes(θ)`. Value rows of a network need no Jacobian for
-these; `GeneralRows` computes gradients row by row.
+these; `GeneralRows` computes gradients row by row. Rows of laws are in `law_rows.py`.
 """
 
 from __future__ import annotations
@@ -135,7 +135,19 @@ class GeneralRows:
     def _by_row(self, use: Callable[[Array], Array], theta: Theta, points: Any) -> Array:
         """What is made of each row's gradient, computed `chunk` rows at a time."""
 
-        def one(point: Any) -> Array:
-            return use(ravel_pytree(jax.grad(self.function)(theta, point))[0])
+        return by_row(self.function, use, theta, points, self.chunk)
 
-        return jnp.asarray(jax.lax.map(one, points, batch_size=self.chunk))
+
+def by_row(
+    function: Callable[[Theta, Any], Array],
+    use: Callable[[Array], Array],
+    theta: Theta,
+    points: Any,
+    chunk: int = 64,
+) -> Array:
+    """What is made of the gradient of `function` at each point, `chunk` points at a time."""
+
+    def one(point: Any) -> Array:
+        return use(ravel_pytree(jax.grad(function)(theta, point))[0])
+
+    return jnp.asarray(jax.lax.map(one, points, batch_size=chunk))

@@ -17,9 +17,10 @@ from optuna.search_space import IntersectionSearchSpace
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
-from neurobo.algorithms import Algorithm, resolve
+from neurobo.algorithms import Algorithm, check_physics, resolve
 from neurobo.data import Trials
 from neurobo.errors import InvalidInput, NeuroboWarning, check_flag
+from neurobo.laws import Laws, Physics, bind
 from neurobo.pool import Pool
 from neurobo.space import Params, Space, SpaceLike
 from neurobo.start import check_design, start_size
@@ -39,7 +40,8 @@ class NeuroSampler(BaseSampler):
     the same in any process. Give `search_space` to let the very first trials follow the start
     design too; without it Optuna learns the space from the first completed trial.
     `pool={"candidate": array}` gives the integer parameter "candidate", which counts the rows of
-    the array (or of a `neurobo.Pool`) from 0, the rows as features.
+    the array (or of a `neurobo.Pool`) from 0, the rows as features. `physics` is a law that the
+    objective obeys, a `neurobo.PDE`, or a list of them.
 
     Constraints that trials carry (`trial.set_constraint`) are learned and respected, also those of
     failed trials. With `learn_failures` the sampler learns where evaluations fail, and keeps away.
@@ -55,11 +57,16 @@ class NeuroSampler(BaseSampler):
         pool: Mapping[str, Any] | None = None,
         start: str = "sobol",
         learn_failures: bool = False,
+        physics: Physics | None = None,
     ) -> None:
         self._algorithm = resolve(algorithm)
+        check_physics(self._algorithm, physics)
         self._seed = check_seed(seed)
         self._space = None if search_space is None else Space.of(search_space)
         self._pools = _pools_of(self._space, pool)
+        self._physics = physics
+        if self._space is not None and physics is not None:
+            bind(physics, self._space)  # refuses bad laws now
         self._n_startup_trials = n_startup_trials
         start_size(Space({}), n_startup_trials)  # refuses a bad value now
         check_design(start)
@@ -104,6 +111,7 @@ class NeuroSampler(BaseSampler):
             start_size(space, self._n_startup_trials),
             self._start,
             self._learn_failures,
+            self._laws(study, space),
         )
         if is_exhausted(space, trials):
             self._warn_once(
@@ -121,6 +129,13 @@ class NeuroSampler(BaseSampler):
                 break
             trials = now
         return params
+
+    def _laws(self, study: Study, space: Space) -> Laws | None:
+        if self._physics is None:
+            return None
+        sign = -1.0 if study.direction == StudyDirection.MAXIMIZE else 1.0
+        # Optuna has an order of its own for parameters that it finds in the trials.
+        return bind(self._physics, space, sign=sign, ordered=self._space is not None)
 
     def sample_independent(
         self,

@@ -35,3 +35,21 @@ def neural_bo_nu(
 ) -> float:
     """ν = √2 B + R/√λ √(2 log(1/α)) (Neural-BO, Theorem 1)."""
     return float(np.sqrt(2) * bound + noise_sd / np.sqrt(ridge) * np.sqrt(2 * np.log(1 / alpha)))
+
+
+def pinn_nu(
+    information: float,
+    interaction: float,
+    noise_sd: float,
+    law_sd: float,
+    *,
+    bound: float = 1.0,
+    delta: float = DELTA,
+) -> float:
+    """ν_t = B + R̃ √(2 γ_t - 2 I(f; Y; U) + log(1/δ)) with R̃² = R1² + R2² (PINN-BO, Lemma 5.3.8),
+    for λ1 = λ2 = 1 and a kernel of about 1.
+
+    γ_t is the information gain of the observations so far, I what observations and laws tell both.
+    """
+    left = max(2 * information - 2 * interaction, 0.0) + np.log(1 / delta)
+    return float(bound + np.hypot(noise_sd, law_sd) * np.sqrt(left))

@@ -122,6 +122,8 @@ def _row_solver(problem: Problem, theta: Theta, chosen: Int[Array, " m"] | None)
 
 
 def _chosen_rows(problem: Problem, turn: int) -> Int[np.ndarray, " m"] | None:
+    if len(problem.targets) <= getattr(problem.rows, "dense", landmarks.DENSE):
+        return None
     return landmarks.choose(np.asarray(problem.targets), np.asarray(problem.weights), turn)
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import numpy as np
 
-from neurobo.algorithms import Algorithm, resolve
+from neurobo.algorithms import Algorithm, check_physics, resolve
 from neurobo.data import Data, Trials
 from neurobo.errors import InvalidInput, check_count, check_flag
 from neurobo.feasibility import Bounds, Feasibility, search
@@ -26,6 +26,8 @@ from neurobo.threads import one_blas_thread
 
 if TYPE_CHECKING:
     from optuna.study import Study
+
+    from neurobo.laws import Laws, Physics
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,7 @@ class Plan:
     design: str
     learn_failures: bool = False
     """Whether failed evaluations are a constraint to learn."""
+    laws: Laws | None = None
 
 
 def next_point(space: Space, trials: Trials, plan: Plan, number: int) -> Params:
@@ -52,7 +55,7 @@ def next_points(space: Space, trials: Trials, plan: Plan, numbers: Sequence[int]
     points: list[Params] = []
     drawn: dict[int, Score] = {}
     for i, number in enumerate(numbers):
-        data = Data.of(space, trials)  # 1 encode
+        data = replace(Data.of(space, trials), laws=plan.laws)  # 1 encode
         begun = len(trials.params) + len(trials.pending)
         if begun < plan.n_start or (plan.n_start and data.n == 0):
             x = start_point(
@@ -111,22 +114,27 @@ def suggest(
     n_startup_trials: int | None = None,
     start: str = "sobol",
     learn_failures: bool = False,
+    physics: Physics | None = None,
 ) -> list[Any]:
     """The next `n` points to evaluate, as a pure function: no study, no storage.
 
     `history` is a list of (params, value) or (params, value, {constraint: c}), where None or a
     non-finite value marks a failed evaluation, or an Optuna study. A point is feasible where every
     constraint is at most 0. With `learn_failures`, where evaluations fail is learned and avoided.
-    `pending` are points being evaluated. The same arguments with the same seed give the same points
-    in any process; without a seed every call differs.
+    `pending` are points being evaluated. `physics` is a law that the objective obeys, a
+    `neurobo.PDE`, or several. The same arguments with the same seed give the same points in any
+    process; without a seed every call differs.
     """
     checked = Space.of(space)
+    chosen = resolve(algorithm)
+    check_physics(chosen, physics)
     plan = Plan(
-        algorithm=resolve(algorithm),
+        algorithm=chosen,
         seed=check_seed(seed),
         n_start=start_size(checked, n_startup_trials),
         design=start,
         learn_failures=check_flag("learn_failures", learn_failures),
+        laws=laws_of(physics, checked, history),
     )
     check_design(start)
     check_count("n", n)
@@ -134,6 +142,16 @@ def suggest(
     first = len(trials.params) + len(trials.pending)
     found = next_points(checked, trials, plan, range(first, first + n))
     return [checked.point(params) for params in found]
+
+
+def laws_of(physics: Physics | None, space: Space, history: Any = ()) -> Laws | None:
+    """The laws in a space; a study may be one of maximisation."""
+    if physics is None:
+        return None
+    from neurobo.laws import bind
+
+    maximised = getattr(getattr(history, "direction", None), "name", "") == "MAXIMIZE"
+    return bind(physics, space, sign=-1.0 if maximised else 1.0)
 
 
 def check_seed(seed: int | None) -> int:

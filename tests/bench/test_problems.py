@@ -263,24 +263,25 @@ def test_the_function_obeys_its_laws(name: str) -> None:
     def wrong(x: Any) -> Any:
         return u(x) + jnp.sin(x[0] + 2 * x[-1])
 
-    laws = given.laws[:1] + given.laws[-1:]  # where there are many they are alike
+    (law,) = given.laws
 
     @jax.jit
     def residuals(x: Any) -> Any:
-        return jnp.array([[law(f, x) for f in (u, wrong)] for law in laws])
+        return jnp.stack([jnp.ravel(law(f, x)) for f in (u, wrong)])
 
     for params in random_points(given, 20):
         x = jnp.array(list(params.values()))
         if name == "beam-1" and abs(softness(x[0])) < 100:
             continue  # there the law is all but infinite
         assert u(x) == pytest.approx(value(given, params), rel=1e-12, abs=1e-12)
-        zero, other = np.abs(residuals(x)).T
+        zero, other = np.abs(residuals(x))
         assert zero.max() < 1e-6
-        assert other.min() > 1e-3
+        assert other.max() > 1e-3
 
 
-def test_there_is_a_law_for_every_slope_of_the_cosine_mixture() -> None:
-    assert len(problem("physics-cosine-mixture-50").laws) == 50
+def test_all_slopes_of_the_cosine_mixture_are_known() -> None:
+    (law,) = problem("physics-cosine-mixture-50").laws
+    assert law(jnp.sum, jnp.zeros(50)).shape == (50,)
 
 
 @pytest.mark.usefixtures("x64")

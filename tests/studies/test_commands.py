@@ -510,12 +510,9 @@ def test_a_password_is_not_shown(tmp_path: Path) -> None:
 # Words ------------------------------------------------------------------------------------------
 
 
-def test_objectives_and_physics_are_needed_or_not_there_yet(tmp_path: Path) -> None:
+def test_objectives_are_needed(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=r"must have an \[objective\], got none"):
         _call("run", study(tmp_path, ""))
-    more = '[physics]\nresidual = "goal:f"\n'
-    with pytest.raises(InvalidInput, match=r"line 11: \[physics\] is not available yet"):
-        _call("run", study(tmp_path, more=more))
 
 
 def test_durations() -> None:

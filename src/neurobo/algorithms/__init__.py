@@ -7,7 +7,7 @@ import sys
 from types import ModuleType
 
 from neurobo.algorithms.auto import Auto
-from neurobo.algorithms.base import Algorithm, algorithms, describe, resolve
+from neurobo.algorithms.base import Algorithm, algorithms, check_physics, describe, resolve
 from neurobo.algorithms.deep_ensemble import DeepEnsemble
 from neurobo.algorithms.neural_bandits import NeuralBandit
 from neurobo.algorithms.neural_bo import NeuralBO
@@ -15,10 +15,12 @@ from neurobo.algorithms.neural_cbo import NeuralCBO
 from neurobo.algorithms.neural_greedy import NeuralGreedy
 from neurobo.algorithms.neural_linear import NeuralLinear
 from neurobo.algorithms.ntk_gp import NTKGP
+from neurobo.algorithms.pinn_bo import PINNBO
 from neurobo.algorithms.sto_bnts import STOBNTS
 
 __all__ = [
     "NTKGP",
+    "PINNBO",
     "STOBNTS",
     "Algorithm",
     "Auto",
@@ -29,6 +31,7 @@ __all__ = [
     "NeuralGreedy",
     "NeuralLinear",
     "algorithms",
+    "check_physics",
     "describe",
     "resolve",
 ]

@@ -74,6 +74,20 @@ def resolve(algorithm: str | Algorithm) -> Algorithm:
     return algorithm
 
 
+def check_physics(algorithm: Algorithm, physics: Any) -> None:
+    """Refuse laws for an algorithm that would ignore them, and one that needs a law without."""
+    if physics is None and getattr(algorithm, "needs_physics", False):
+        raise InvalidInput(
+            "pinn-bo needs a law of the objective, physics=neurobo.PDE(residual), got none; the "
+            "other algorithms work without"
+        )
+    if physics is not None and not hasattr(algorithm, "needs_physics"):
+        raise InvalidInput(
+            'physics must go with algorithm="auto" or "pinn-bo", which can use a law, got '
+            f"{type(algorithm).__name__}"
+        )
+
+
 T = TypeVar("T")
 
 

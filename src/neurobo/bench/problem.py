@@ -107,6 +107,11 @@ class Problem:
             kinds = {"pool"}
         return frozenset(kinds)
 
+    @property
+    def offers(self) -> frozenset[str]:
+        """What an optimiser may be told, and can do without."""
+        return frozenset({"laws"} if self.laws else ())
+
     def regret(self, value: float) -> float:
         return math.nan if self.optimum is None else value - self.optimum
 

@@ -265,7 +265,7 @@ def jobs(suite: Suite, choice: Choice) -> list[Job]:
             found += [
                 Job(name, label, seed, scaled, n_start)
                 for label, m in zip(labels, wanted, strict=True)
-                if m.needs <= about.kinds <= m.handles
+                if m.needs <= about.kinds | about.offers and about.kinds <= m.handles
             ]
     return found
 

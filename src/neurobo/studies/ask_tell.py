@@ -14,6 +14,7 @@ from neurobo.errors import InvalidInput, SpaceExhausted
 from neurobo.loop import ask
 from neurobo.sampler import trials_of_study
 from neurobo.studies.lease import give_up_expired, lease, new_trial, successor
+from neurobo.studies.store import suggesting
 from neurobo.studies.study_file import StudyFile
 from neurobo.suggest import is_exhausted
 from neurobo.trial_marks import FAILURE
@@ -37,6 +38,7 @@ class Asked(NamedTuple):
 def ask_points(file: StudyFile, study: Study, n: int, hours: float | None = None) -> list[Asked]:
     """Reserve the next `n` points."""
     space, table = file.space, file.table
+    suggesting(file, study)
     give_up_expired(study, space, table.retries)
     seconds = 3600 * (table.lease.ask_hours if hours is None else hours)
     found: list[Asked] = []

@@ -42,15 +42,13 @@ def meaning(file: StudyFile) -> dict[str, str]:
     found["leases"] = f"{table.lease.seconds:g} s for `run`, renewed; {hours}"
     found["storage"] = _storage(file)
     if table.physics is not None:
-        found["physics"] = f"{table.physics.residual}: not available yet"
+        found["physics"] = f"{table.physics.residual} is zero where the law holds"
     return found
 
 
 def doubts(file: StudyFile) -> list[str]:
     """What is no mistake in the file, but will not work as things are now."""
     objective, found = file.table.objective, []
-    if file.table.physics is not None:
-        found.append(f"line {file.line('physics')}: [physics] is not available yet")
     if objective is None:
         found.append("there is no [objective]: only `neurobo ask` and `neurobo tell` will work")
     elif objective.command is not None:

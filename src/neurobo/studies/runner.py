@@ -21,7 +21,7 @@ from neurobo.studies import ask_tell
 from neurobo.studies.lease import Renewal, give_up, give_up_expired, is_evaluated, lease, new_trial
 from neurobo.studies.objective import Requests
 from neurobo.studies.programs import Programs
-from neurobo.studies.store import explained, open_study
+from neurobo.studies.store import explained, open_study, suggesting
 from neurobo.studies.study_file import StudyFile
 from neurobo.trial_marks import FAILURE, INTERRUPTED, VOID, is_void
 from neurobo.workers import Outcome
@@ -136,6 +136,7 @@ def run(
     check_runnable(file)
     table = file.table
     study = open_study(file)
+    suggesting(file, study)
     hours = table.budget.hours
     end = math.inf if hours is None else time.monotonic() + 3600 * hours
     requests = Requests(file)
@@ -166,11 +167,6 @@ def check_runnable(file: StudyFile) -> None:
         raise InvalidInput(
             f"a study to run must have an [objective], got none in {file.path}; `neurobo ask` and "
             "`neurobo tell` work without"
-        )
-    if file.table.physics is not None:
-        raise InvalidInput(
-            f"line {file.line('physics')}: [physics] is not available yet, got "
-            f"{file.table.physics.residual!r}; take the table out to run the study without it"
         )
 
 

@@ -123,7 +123,15 @@ class Physics(Table):
     """A law that the objective obeys."""
 
     residual: Reference = Field(
-        description="`module:function` of the law, zero where it holds. Not available yet."
+        description="`module:function` of the law `residual(u, x)`, zero where it holds, or of a "
+        "`neurobo.PDE`; the module is looked for beside the study file first."
+    )
+    names: list[Name] | None = Field(
+        None, description="The parameters it is about, in the order of `x`. Default: all floats."
+    )
+    n_points: int | None = Field(None, ge=1, description="At how many points it is asked for.")
+    weight: float | None = Field(
+        None, ge=0, description="How much one of them counts. Default: found from the results."
     )
 
 

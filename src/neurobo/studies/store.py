@@ -23,6 +23,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from neurobo.errors import InvalidInput, NeuroboError
 from neurobo.sampler import NeuroSampler
 from neurobo.start import start_size
+from neurobo.studies.law_file import law
 from neurobo.studies.study_file import StudyFile
 
 PATIENCE = 60
@@ -93,13 +94,6 @@ def _take_turns(storage: RDBStorage) -> None:
 
 def _study(file: StudyFile, storage: RDBStorage, *, create: bool) -> Study:
     table = file.table
-    sampler = NeuroSampler(
-        file.algorithm,
-        seed=table.seed,
-        n_startup_trials=start_size(file.space, table.n_startup_trials),
-        search_space=file.space,
-        learn_failures=table.learn_failures,
-    )
     if not create and table.name not in optuna.get_all_study_names(storage):
         raise StorageError(
             f"a study that has begun was expected, got none called {table.name!r} in "
@@ -111,9 +105,29 @@ def _study(file: StudyFile, storage: RDBStorage, *, create: bool) -> Study:
             storage=storage,
             study_name=table.name,
             direction=table.direction,
-            sampler=sampler,
+            # A law is the user's code: it is not even imported until there is a use for it.
+            sampler=None if table.physics is not None else sampler(file),
             load_if_exists=True,
         )
+
+
+def sampler(file: StudyFile) -> NeuroSampler:
+    """What makes the study's suggestions, with the law that it names."""
+    table = file.table
+    return NeuroSampler(
+        file.algorithm,
+        seed=table.seed,
+        n_startup_trials=start_size(file.space, table.n_startup_trials),
+        search_space=file.space,
+        learn_failures=table.learn_failures,
+        physics=None if table.physics is None else law(file),
+    )
+
+
+def suggesting(file: StudyFile, study: Study) -> None:
+    """Make a study able to suggest."""
+    if file.table.physics is not None:
+        study.sampler = sampler(file)
 
 
 def _check_same(file: StudyFile, study: Study) -> None:

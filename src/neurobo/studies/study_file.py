@@ -245,6 +245,8 @@ def _deeper(study: StudyFile) -> Iterator[Mistake]:
         yield Mistake(study.line(key), f"{key}: {error}")
     except TypeError as error:  # an option of the wrong kind
         yield Mistake(study.line("options"), f"options: {error}, got {table.options}")
+    else:
+        yield from _physics(study)
     if table.objective is not None and table.objective.command is not None:
         from neurobo.studies.objective import placeholders
 
@@ -257,6 +259,16 @@ def _deeper(study: StudyFile) -> Iterator[Mistake]:
                     f"(write {{{{ for a brace), got {{{name}}}",
                 )
         yield from _unspeakable(study)
+
+
+def _physics(study: StudyFile) -> Iterator[Mistake]:
+    """The algorithm and the law must fit; the law itself is not looked at."""
+    from neurobo.algorithms.base import check_physics
+
+    try:
+        check_physics(study.algorithm, study.table.physics)
+    except InvalidInput as error:
+        yield Mistake(study.line("physics") or study.line("algorithm"), str(error))
 
 
 def unknown_names(argument: str, known: set[str]) -> list[str]:

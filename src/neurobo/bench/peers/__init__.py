@@ -21,6 +21,7 @@ from neurobo.bench.peers import (
 )
 from neurobo.bench.peers.base import Method, Optimiser, Task, split_options
 from neurobo.errors import InvalidInput
+from neurobo.physics import PDE
 from neurobo.sampler import NeuroSampler
 
 __all__ = ["Method", "Optimiser", "Task", "method", "methods"]
@@ -75,8 +76,13 @@ def _ours(name: str) -> Method:
         partial(_neuro_sampler, name),
         packages=("neurobo", "jax", "optuna"),
         handles=frozenset({"mixed", "constraints", "pool"}),
+        needs=frozenset({"laws"} if name == WITH_LAWS else ()),
         ours=True,
     )
+
+
+WITH_LAWS = "pinn-bo"
+"""The only one that is told the laws of a problem."""
 
 
 def _neuro_sampler(name: str, task: Task, **options: Any) -> Optimiser:
@@ -86,5 +92,6 @@ def _neuro_sampler(name: str, task: Task, **options: Any) -> Optimiser:
         n_startup_trials=task.n_start,
         search_space=task.space.distributions,
         pool=task.pool,
+        physics=[PDE(law) for law in task.laws] if name == WITH_LAWS else None,
     )
     return optuna_samplers.OptunaOptimiser(task, sampler)

@@ -1,0 +1,181 @@
+"""PINN-BO with the law, without it, and against others: figures 5.1 to 5.5 of the thesis again.
+
+    python benchmarks/physics.py                         # resumable; hours
+    python benchmarks/physics.py --seeds 2 heat-1        # a pilot
+    python benchmarks/physics.py --table                 # what there is
+
+Synthetic functions have the paper's noise, a variance of 1 % of their range; heat and beam have
+none. Budgets are such that the method without the law has not converged. All methods begin with the
+same points. The figure compared is the lowest true value at the end, paired by seed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from neurobo.bench.peers import method
+from neurobo.bench.problem import Problem
+from neurobo.bench.problems import problem
+from neurobo.bench.records import Job
+from neurobo.bench.run_one import run_on
+from neurobo.bench.stats import LEVEL, adjusted, lower
+from neurobo.errors import NeuroboWarning
+from neurobo.physics import laplacian
+from neurobo.start import default_size
+
+RESULTS = Path("results/physics/runs.jsonl")
+SEEDS = 8
+NOISE = "+variance=0.01"
+BUDGETS = {
+    f"physics-drop-wave-2{NOISE}": 40,
+    f"physics-styblinski-tang-10{NOISE}": 50,
+    f"physics-rastrigin-20{NOISE}": 60,
+    f"physics-michalewicz-30{NOISE}": 60,
+    f"physics-cosine-mixture-50{NOISE}": 60,
+    "heat-1": 30,
+    "heat-2": 30,
+    "heat-3": 30,
+    "beam-1": 30,
+}
+OURS, WITHOUT, WRONG = "pinn-bo", "pinn-bo:weight=0", "pinn-bo (wrong law)"
+PEERS = ("botorch-logei", "botorch-ucb", "neural-greedy", "neural-bo")
+METHODS = (OURS, WITHOUT, *PEERS)
+
+
+def wrong(given: Problem) -> Problem:
+    """Heat that obeys another law: Helmholtz' with a wave number that is not 0."""
+    return replace(given, laws=(lambda u, x: laplacian(u)(x) + 9.0 * (u(x) - jnp.pi),))
+
+
+def run(name: str, label: str, seed: int) -> dict[str, Any]:
+    about = wrong(problem(name, seed)) if label == WRONG else problem(name, seed)
+    budget, n_start = BUDGETS[name], default_size(about.space)
+    chosen = OURS if label == WRONG else label
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", NeuroboWarning)
+        found = run_on(about, method(chosen), Job(name, chosen, seed, budget, n_start))
+    truths = found.values if found.truths is None else found.truths
+    return {
+        "problem": name,
+        "method": label,
+        "seed": seed,
+        "best": np.minimum.accumulate(truths).tolist(),
+        "optimum": found.optimum,
+        "seconds": float(np.sum(found.seconds)),
+        "warned": [str(w.message) for w in caught if issubclass(w.category, NeuroboWarning)],
+    }
+
+
+def records() -> list[dict[str, Any]]:
+    return [json.loads(line) for line in RESULTS.read_text().splitlines()] if (
+        RESULTS.exists()
+    ) else []  # fmt: skip
+
+
+def pairs(runs: Sequence[dict[str, Any]], name: str, a: str, b: str) -> np.ndarray:
+    """The last values of two methods, for the seeds that both have."""
+    last = {(r["method"], r["seed"]): r["best"][-1] for r in runs if r["problem"] == name}
+    seeds = [seed for m, seed in last if m == a and (b, seed) in last]
+    return np.array([[last[a, seed], last[b, seed]] for seed in seeds]).reshape(-1, 2).T
+
+
+def table() -> None:
+    runs = records()
+    names = [name for name in BUDGETS if any(r["problem"] == name for r in runs)]
+    print("Median simple regret at the end (seeds)\n")
+    shown = (*METHODS, WRONG)
+    print("| problem | budget |", " | ".join(shown), "|\n|" + "---|" * (len(shown) + 2))
+    for name in names:
+        cells = []
+        for label in shown:
+            mine = [r for r in runs if (r["problem"], r["method"]) == (name, label)]
+            regret = [r["best"][-1] - (r["optimum"] or 0.0) for r in mine]
+            cells.append(f"{np.median(regret):.4g} ({len(mine)})" if mine else "")
+        print(f"| {name} | {BUDGETS[name]} |", " | ".join(cells), "|")
+    for other in (WITHOUT, *PEERS):
+        compare(runs, names, other)
+    evaluations(runs, names)
+    wrong_law(runs, names)
+
+
+def compare(runs: Sequence[dict[str, Any]], names: Sequence[str], other: str) -> None:
+    tested = [(name, pairs(runs, name, OURS, other)) for name in names]
+    tested = [(name, p) for name, p in tested if p.shape[1] >= 2]
+    if not tested:
+        return
+    better = adjusted(np.array([lower(a, b).p for _, (a, b) in tested]))
+    worse = adjusted(np.array([lower(b, a).p for _, (a, b) in tested]))
+    print(f"\n`{OURS}` against `{other}`, one-sided, Benjamini-Hochberg\n")
+    print("| problem | seeds | lower in | p better | p worse |\n|---|---|---|---|---|")
+    for (name, (a, b)), p, q in zip(tested, better, worse, strict=True):
+        print(f"| {name} | {len(a)} | {np.sum(a < b)} | {p:.2g} | {q:.2g} |")
+    print(
+        f"\nsignificantly better on {np.sum(better < LEVEL)} of {len(tested)}, "
+        f"worse on {np.sum(worse < LEVEL)}"
+    )
+
+
+def evaluations(runs: Sequence[dict[str, Any]], names: Sequence[str]) -> None:
+    """To reach 95 % of a heat problem's highest temperature; a run that does not counts whole."""
+    print("\n| evaluations to 95 %, median | with | without | GP-EI |\n|---|---|---|---|")
+    for name in names:
+        if not name.startswith("heat"):
+            continue
+        cells = []
+        for label in (OURS, WITHOUT, PEERS[0]):
+            mine = [r for r in runs if (r["problem"], r["method"]) == (name, label)]
+            counts = [
+                int(np.argmax(reached)) + 1 if reached.any() else len(reached) + 1
+                for reached in (np.array(r["best"]) <= 0.95 * r["optimum"] for r in mine)
+            ]
+            cells.append(f"{np.median(counts):g}" if counts else "")
+        print(f"| {name} |", " | ".join(cells), "|")
+
+
+def wrong_law(runs: Sequence[dict[str, Any]], names: Sequence[str]) -> None:
+    print("\n| wrong law | seeds | regret with / without it, median | warned |\n|---|---|---|---|")
+    for name in names:
+        a, b = pairs(runs, name, WRONG, WITHOUT)
+        mine = [r for r in runs if (r["problem"], r["method"]) == (name, WRONG)]
+        if len(a):
+            ratio = np.median(a - mine[0]["optimum"]) / np.median(b - mine[0]["optimum"])
+            print(f"| {name} | {len(a)} | {ratio:.2f} | {sum(bool(r['warned']) for r in mine)} |")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("problems", nargs="*", help="names or their beginnings; default: all")
+    parser.add_argument("--seeds", type=int, default=SEEDS)
+    parser.add_argument("--methods", nargs="*", default=[*METHODS, WRONG])
+    parser.add_argument("--table", action="store_true")
+    given = parser.parse_args()
+    RESULTS.parent.mkdir(parents=True, exist_ok=True)
+    wanted = [n for n in BUDGETS if not given.problems or n.startswith(tuple(given.problems))]
+    for seed in range(0 if given.table else given.seeds):
+        for name in wanted:
+            for label in given.methods:
+                done = {(r["problem"], r["method"], r["seed"]) for r in records()}
+                if (name, label, seed) in done or (label == WRONG and "heat" not in name):
+                    continue
+                found = run(name, label, seed)
+                with RESULTS.open("a") as file:
+                    file.write(json.dumps(found) + "\n")
+                gap = found["best"][-1] - (found["optimum"] or 0.0)
+                print(
+                    f"seed {seed}: {name}: {label}: {gap:.4g} in {found['seconds']:.0f} s",
+                    flush=True,
+                )
+    table()
+
+
+if __name__ == "__main__":
+    main()
