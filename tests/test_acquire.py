@@ -57,6 +57,7 @@ def test_scores_are_what_they_say(x64: None) -> None:
     np.testing.assert_allclose(LowerBound(found, jnp.asarray(4.0))(at), mean - 2 * sd, rtol=1e-10)
 
 
+@pytest.mark.slow
 def test_gradients_are_right_and_finite_at_observations(x64: None) -> None:
     found = _posterior()
     for score in (

@@ -103,6 +103,7 @@ def test_observations_are_judged_by_value_or_else_by_expectation(x64: None) -> N
     assert set(data.eligible) == set(np.flatnonzero(data.excess <= 0))
 
 
+@pytest.mark.slow
 def test_the_bound_is_optimistic_and_cautious_in_turn(x64: None) -> None:
     data = _data(_history(lambda p: {"disc": _disc(p)}))
     bold, shy = (Feasibility(width=32).learn(jax.random.key(0), data, i)[0] for i in (0, 1))
@@ -127,6 +128,7 @@ def test_only_allowed_points_are_scored(x64: None) -> None:
     assert float(score(at)[0]) <= float(np.min(np.asarray(score(others)))) + 1e-6
 
 
+@pytest.mark.slow
 def test_nothing_feasible_leads_to_the_likeliest_place(x64: None) -> None:
     far = _history(lambda p: {"corner": 3.5 - p["x"] - p["y"]})
     far = [h for h in far if h[2]["corner"] > 0]
@@ -150,6 +152,7 @@ def test_a_boundary_optimum_is_found() -> None:
     assert study.best_value < -math.sqrt(2) + 0.03
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["sto-bnts-linear", *(
     pytest.param(n, marks=pytest.mark.slow) for n in ALGORITHMS if n != "sto-bnts-linear"
 )])  # fmt: skip
@@ -187,6 +190,7 @@ def test_odd_constraints_still_give_good_points(case: str) -> None:
     assert all(-2 <= v <= 2 for p in found for v in p.values())
 
 
+@pytest.mark.slow
 def test_a_batch_while_nothing_is_feasible_is_spread() -> None:
     def bump(p: dict[str, float]) -> dict[str, float]:
         return {"bump": 1.9 - 2 * math.exp(-3 * ((p["x"] - 1) ** 2 + (p["y"] + 1) ** 2))}

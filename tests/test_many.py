@@ -42,6 +42,7 @@ def _neural_bo(data: Data) -> Any:
     return neurobo.NeuralBO(width=128, gamma=1.2, noise=NOISE).posterior(KEY, data)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "posterior", [_gp, pytest.param(_neural_bo, marks=pytest.mark.slow)], ids=["gp", "neural-bo"]
 )
@@ -64,6 +65,7 @@ def test_mean_and_sd_at_the_crossover(
     assert np.median(sd_many / sd) < 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("surrogate", ["simple", pytest.param("linear", marks=pytest.mark.slow)])
 def test_draws_at_the_crossover(x64: None, surrogate: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same key draws nearly the same function."""

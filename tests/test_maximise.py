@@ -123,7 +123,7 @@ def test_a_trust_region_holds(x64: None) -> None:
     assert found["c"] == "c"
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(spaces, st.integers(0, 99))
 def test_every_space_gives_valid_new_points(space: Space, seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -52,6 +52,7 @@ def test_a_sum_of_functions_of_one_column(x64: None) -> None:
     assert f[0] - f[1] == pytest.approx(f[2] - f[3], rel=1e-10)
 
 
+@pytest.mark.slow
 def test_gram_by_rows_equals_the_layer_wise_one(x64: None) -> None:
     network = MLP(width=9, depth=2, activation="tanh")
     theta = network.init(jax.random.key(0), 2)

@@ -90,6 +90,7 @@ def test_the_mean_waits_for_its_turn_but_the_doubt_does_not(x64: None) -> None:
     assert neural_bo._trained.cache_info().hits == 1
 
 
+@pytest.mark.slow
 def test_a_resumed_run_suggests_the_same_as_one_that_went_on() -> None:
     algorithm = neurobo.NeuralBO(width=16)
     history: list[tuple[Any, float]] = []

@@ -133,6 +133,7 @@ def test_kernels_are_positive_definite(
         assert values.min() > -1e-12 * values.max()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("activation", CLOSED)
 @pytest.mark.parametrize("depth", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_gradients_in_all_hyper_parameters(x64: None, activation: str, depth: int) -> None:
@@ -147,6 +148,7 @@ def test_gradients_in_all_hyper_parameters(x64: None, activation: str, depth: in
     check_grads(both, (jnp.array([1.3, 0.6, 1.0, 0.7, 1.2]),), 1, atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("activation", CLOSED)
 def test_gradients_in_the_points_stay_finite_where_points_coincide(
     x64: None, activation: str

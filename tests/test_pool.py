@@ -153,6 +153,7 @@ def test_a_sampler_takes_features_by_the_parameter_s_name() -> None:
     assert len({t.params["which"] for t in study.trials}) == 25
 
 
+@pytest.mark.slow
 def test_a_pool_beside_other_parameters() -> None:
     def objective(trial: optuna.Trial) -> float:
         where = trial.suggest_float("t", -1, 1)

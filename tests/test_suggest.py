@@ -58,8 +58,7 @@ def _history(space: Any, n: int, seed: int = 0) -> list[tuple[Any, float | None]
 CONTRACT = [
     pytest.param(
         name, space, id=f"{name}-{space}",
-        marks=[pytest.mark.slow]
-        * (name not in EVERY_DAY and not (name in ("sto-bnts", "neural-bo") and space == "mixed")),
+        marks=[pytest.mark.slow] * (name not in EVERY_DAY),
     )
     for name in ALGORITHMS
     for space in SPACES
@@ -94,6 +93,7 @@ def test_with_nothing_known_there_is_still_a_suggestion(name: str) -> None:
     assert Space.of(space).contains(point)
 
 
+@pytest.mark.slow
 def test_thousands_of_combinations_of_categories() -> None:
     """4^7 points: too many to look at each, and a suggestion must be better than chance."""
     space = {f"c{i}": neurobo.Categorical(list("abcd")) for i in range(7)}
@@ -110,6 +110,7 @@ def test_thousands_of_combinations_of_categories() -> None:
     assert min(v for _, v in history) <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["neural-greedy", "sto-bnts", "neural-linear-ts", "neural-ts"])
 def test_another_seed_draws_other_functions(name: str) -> None:
     space = SPACES["mixed"]

@@ -80,6 +80,7 @@ def test_pending_points_reduce_the_doubt_and_leave_the_mean(x64: None) -> None:
     assert np.all(np.asarray(less) < 0.8 * np.asarray(sd))
 
 
+@pytest.mark.slow
 def test_landmarks_agree_with_the_dense_formula(x64: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """All rows as landmarks: nothing is left out."""
     known = _known(64, 2)

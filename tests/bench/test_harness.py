@@ -216,12 +216,12 @@ def test_scale_shrinks_seeds_and_budgets() -> None:
 
 def test_methods_that_cannot_handle_a_problem_are_left_out() -> None:
     choice = suites.Choice(
-        problems=("branin-2", "constrained-branin-2"), methods=("random", "neural-greedy"), seeds=1
+        problems=("branin-2", "constrained-branin-2"), methods=("random", "botorch-ucb"), seeds=1
     )
     jobs = suites.jobs(suites.suite("smoke"), choice)
     assert [(j.problem, j.method) for j in jobs] == [
         ("branin-2", "random"),
-        ("branin-2", "neural-greedy"),
+        ("branin-2", "botorch-ucb"),
         ("constrained-branin-2", "random"),
     ]
 

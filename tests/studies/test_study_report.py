@@ -167,7 +167,7 @@ def test_odd_studies_have_a_report(tmp_path: Path) -> None:
         study.add_trials(trials)
         page = write_report(file, study, tmp_path / "study.html")
         assert "In short" in page.read_text()
-    assert "There is no feasible result yet." in page.read_text()
+    assert "No result is feasible yet." in page.read_text()
 
 
 @pytest.mark.slow

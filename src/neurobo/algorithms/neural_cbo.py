@@ -25,6 +25,7 @@ from neurobo.errors import check_number
 from neurobo.feasibility import Feasibility
 from neurobo.maximise import Region, Score
 from neurobo.networks import MLP, network_for
+from neurobo.posterior import SOLVERS
 from neurobo.together import Together
 
 
@@ -63,7 +64,7 @@ class NeuralCBO:
         MLP(self.width, self.depth, self.activation)
         check_number("beta", self.beta, least=0)
         check_number("caution", self.caution, least=-np.sqrt(self.beta))
-        check_solver(self.solver)
+        check_solver(self.solver, known=SOLVERS)
 
     @property
     def feasibility(self) -> Feasibility:

@@ -3,6 +3,7 @@ look."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from functools import lru_cache
 from typing import Literal
@@ -20,7 +21,7 @@ from neurobo.evidence import Hyper
 from neurobo.maximise import RADIUS, Region
 from neurobo.networks import CNN, MLP, Architecture, network_for
 from neurobo.ntk import Wide
-from neurobo.posterior import SOLVERS, random_network
+from neurobo.posterior import random_network
 from neurobo.rows import ValueRows
 
 Gammas = float | Literal["evidence", "grid"]
@@ -31,9 +32,9 @@ def check_gamma(gamma: Gammas) -> None:
         check_number("gamma", gamma, above=0)
 
 
-def check_solver(solver: str) -> None:
-    if solver not in SOLVERS:
-        raise InvalidInput(f"solver must be one of {sorted(SOLVERS)}, got {solver!r}")
+def check_solver(solver: str, *, known: Collection[str] = ("adam", "gauss-newton")) -> None:
+    if solver not in known:
+        raise InvalidInput(f"solver must be one of {sorted(known)}, got {solver!r}")
 
 
 Radius = float | Literal["auto"] | None
