@@ -53,7 +53,13 @@ def test_every_example_has_a_test() -> None:
     assert all(f"test_example_{p.stem}" in here for p in (ROOT / "examples").glob("*.py"))
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: p.name)
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(p, id=p.name, marks=[pytest.mark.slow] * (p.name == "gallery.md"))
+        for p in DOCUMENTS
+    ],
+)
 def test_python_blocks_run(path: Path, tmp_path: Path) -> None:
     blocks = re.findall(r"```python\n(.*?)```", path.read_text(), re.DOTALL)
     _run("-c", "\n".join(blocks), cwd=tmp_path)

@@ -39,7 +39,7 @@ def _closed_form(
 
 
 @pytest.mark.parametrize("kind", ["ntk", "nngp"])
-@pytest.mark.parametrize("activation", ["erf", "relu"])
+@pytest.mark.parametrize("activation", [pytest.param("erf", marks=pytest.mark.slow), "relu"])
 def test_mean_and_sd_are_the_textbook_s(x64: None, kind: str, activation: str) -> None:
     x, y, at = _data()
     wide = Wide(2, activation, kind)

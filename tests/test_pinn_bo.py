@@ -254,6 +254,7 @@ def _bent(p: dict[str, Any]) -> float:
     return float(3 * (p["x"] - 1.3) ** 2 + p["n"] * (p["kind"] == "a") + np.log(p["t"]))
 
 
+@pytest.mark.slow
 def test_the_contract_in_a_mixed_space() -> None:
     """Valid, new, different points, the same for the same seed."""
     points = neurobo.suggest(MIXED, n=12, seed=0, n_startup_trials=12)

@@ -46,6 +46,7 @@ def _fitted(network: Architecture, *, diagonal: bool) -> tuple[Exact | Diagonal,
     return found, jacobian(np.concatenate([data.x[:7], data.pending])), jacobian
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("network", NETWORKS)
 @pytest.mark.parametrize(
     "diagonal",

@@ -30,7 +30,7 @@ from neurobo.errors import InvalidInput, MissingPackage, NeuroboError, SpaceExha
 from neurobo.space import Params, Space
 from neurobo.start import start_point
 
-CORE = {"neural-greedy", "random", "sobol", "optuna-tpe"}
+CORE = {"random", "sobol", "optuna-tpe"}
 BOX = Space.of([(-5.0, 10.0), (0.0, 15.0)])
 MIXED = Space.of(
     {
