@@ -209,9 +209,12 @@ def test_a_constraint_that_is_never_violated_changes_little() -> None:
     def bowl(p: dict[str, float]) -> float:
         return (p["x"] - 1) ** 2 + p["y"] ** 2
 
-    for objective in (bowl, lambda p: (bowl(p), {"easy": -1.0})):
-        study = neurobo.minimize(objective, SPACE, 14, algorithm=FAST, seed=0, progress=False)
-        assert study.best_value < 0.02
+    found = [
+        neurobo.minimize(objective, SPACE, 14, algorithm=FAST, seed=0, progress=False).best_value
+        for objective in (bowl, lambda p: (bowl(p), {"easy": -1.0}))
+    ]
+    assert found[1] == pytest.approx(found[0], rel=0.01)
+    assert max(found) < 0.05
 
 
 def test_wrong_constraints_are_refused() -> None:
@@ -228,9 +231,10 @@ def test_wrong_constraints_are_refused() -> None:
 def test_failures_are_learned_on_request_only() -> None:
     history: Any = [(p, None if p["x"] + p["y"] < 0 else p["x"] + p["y"]) for p in _points(30)]
     wise = _next(history, 6, learn_failures=True)
-    assert sum(p["x"] + p["y"] > -0.4 for p in wise) >= 5
+    assert min(p["x"] + p["y"] for p in wise) > -1  # near the edge, on both of its sides
+    assert sum(p["x"] + p["y"] > 0 for p in wise) >= 3
     blind = _next(history, 6)
-    assert sum(p["x"] + p["y"] > -0.4 for p in blind) <= 3
+    assert max(p["x"] + p["y"] for p in blind) < -3  # where the objective would be lowest
     with pytest.raises(InvalidInput, match="must be True or False"):
         _next(history, learn_failures=1)
 
