@@ -230,8 +230,8 @@ class Data:
         )
 
 
-CRASH = "crash"
-"""The name of the constraint that failed evaluations teach, which no user can give."""
+CRASH = "neurobo:crash"
+"""The name of the constraint that failed evaluations teach."""
 
 
 def _limits(

@@ -46,7 +46,7 @@ class Bounds:
         return above - self.root_beta * sd
 
 
-CEILING = 1e9
+CEILING = 1e6
 """Above every score of an allowed point."""
 
 
@@ -64,7 +64,8 @@ class Within:
     def __call__(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
         over = jnp.sum(jnp.maximum(self.limits(x), 0.0), axis=0)
         inside = jnp.minimum(self.score(x), CEILING)
-        return jnp.where(over > 0, CEILING * (1 + over), inside)
+        # Added, not multiplied: descents remember how steep it was, and would stand still inside.
+        return jnp.where(over > 0, CEILING + over, inside)
 
 
 @jax.tree_util.register_dataclass

@@ -90,7 +90,11 @@ class Box:
 
 @jax.jit
 def _evaluate(score: Score, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-    values = score(x)
+    return _or_worst(score(x))
+
+
+def _or_worst(values: Float[Array, " n"]) -> Float[Array, " n"]:
+    """Scores, where what is no number is never chosen."""
     return jnp.where(jnp.isfinite(values), values, jnp.inf)
 
 
@@ -117,7 +121,8 @@ def _descend(
 
     def values_and_gradients(at: Array) -> tuple[Array, Array]:
         values, pull = jax.vjp(score, at)
-        return values, jnp.where(free, jnp.nan_to_num(pull(jnp.ones_like(values))[0]), 0.0)
+        (slopes,) = pull(jnp.ones_like(values))
+        return _or_worst(values), jnp.where(free, jnp.nan_to_num(slopes), 0.0)
 
     def one(i: Array, carry: tuple[Array, ...]) -> tuple[Array, ...]:
         at, m, v, best, lowest = carry
@@ -132,7 +137,7 @@ def _descend(
     zeros = jnp.zeros_like(x)
     first = (x, zeros, zeros, x, jnp.full(len(x), jnp.inf))
     at, _, _, best, lowest = jax.lax.fori_loop(0, STEPS, one, first)
-    last = score(at)
+    last = _or_worst(score(at))
     better = last < lowest
     return jnp.where(better[:, None], at, best), jnp.where(better, last, lowest)
 
