@@ -5,8 +5,9 @@
     python benchmarks/physics.py --table                 # what there is
 
 Synthetic functions have the paper's noise, a variance of 1 % of their range; heat and beam have
-none. Budgets are such that the method without the law has not converged. All methods begin with the
-same points. The figure compared is the lowest true value at the end, paired by seed.
+none. Budgets are such that the method without the law has not converged: fewer than the paper's
+for heat and beam, which it solves with 30 evaluations. All methods begin with the same points. The
+figure compared is the lowest true value at the end, paired by seed.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ from neurobo.physics import laplacian
 from neurobo.start import default_size
 
 RESULTS = Path("results/physics/runs.jsonl")
-SEEDS = 8
+SEEDS, FIRST = 8, 1000
+"""Settings and budgets were chosen on lower seeds."""
 NOISE = "+variance=0.01"
 BUDGETS = {
     f"physics-drop-wave-2{NOISE}": 40,
@@ -41,10 +43,10 @@ BUDGETS = {
     f"physics-rastrigin-20{NOISE}": 60,
     f"physics-michalewicz-30{NOISE}": 60,
     f"physics-cosine-mixture-50{NOISE}": 60,
-    "heat-1": 30,
-    "heat-2": 30,
-    "heat-3": 30,
-    "beam-1": 30,
+    "heat-1": 12,
+    "heat-2": 12,
+    "heat-3": 12,
+    "beam-1": 15,
 }
 OURS, WITHOUT, WRONG = "pinn-bo", "pinn-bo:weight=0", "pinn-bo (wrong law)"
 PEERS = ("botorch-logei", "botorch-ucb", "neural-greedy", "neural-bo")
@@ -160,7 +162,7 @@ def main() -> None:
     given = parser.parse_args()
     RESULTS.parent.mkdir(parents=True, exist_ok=True)
     wanted = [n for n in BUDGETS if not given.problems or n.startswith(tuple(given.problems))]
-    for seed in range(0 if given.table else given.seeds):
+    for seed in range(FIRST, FIRST + (0 if given.table else given.seeds)):
         for name in wanted:
             for label in given.methods:
                 done = {(r["problem"], r["method"], r["seed"]) for r in records()}

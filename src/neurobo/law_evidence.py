@@ -40,7 +40,7 @@ from neurobo.law_model import (
     mean_of,
 )
 from neurobo.laws import Laws
-from neurobo.networks import Additive, Architecture
+from neurobo.networks import MLP, Additive, Architecture
 
 GAMMAS = tuple((w, b) for w in (0.7, 1.3, 2.5, 4.5, 8.0, 16.0, 32.0, 64.0) for b in (1.0, 3.0))
 """σ_w and σ_b that the evidence chooses from; with several networks only where σ_b = 1."""
@@ -54,6 +54,10 @@ MOST = 256
 """Observations that the evidence looks at."""
 ALONE = 6
 """Up to so many laws each gets a λ2 of its own."""
+RESOLVED = 0.25
+"""A network is too rough for the points of the laws if what a law says at one of them is open to
+more than this share of its variance after the others. It can obey any law there and do as it likes
+between; a wrong law would drive the evidence to such networks."""
 
 _RATIOS = np.logspace(-8, 1, 28)[:, None]
 """λ1 in units of κ."""
@@ -220,11 +224,13 @@ class Search:
         best: dict[float, tuple[float, Hyper]] = {}
         for network, gamma in choices:
             given = self.judge(network, gamma, around)
-            for level in levels:
+            # A single choice is one that was made before.
+            free = levels if len(choices) == 1 or given.resolved else levels[-1:]
+            for level in free:
                 one = given.at(np.full(len(self.laws.laws), level))
                 if level not in best or one[0] < best[level][0]:
                     best[level] = one
-        trusted = min((best[level] for level in levels if level <= TRUSTED), default=None,
+        trusted = min((best[level] for level in best if level <= TRUSTED), default=None,
                       key=lambda one: one[0])  # fmt: skip
         value, hyper = min(best.values(), key=lambda one: one[0])
         doubt = 0.0 if trusted is None else trusted[0] - value
@@ -232,7 +238,8 @@ class Search:
         hyper = replace(hyper, doubt=(doubt,) * count)
         if without or self.fixed or not 1 < count <= ALONE:
             return hyper
-        return _one_by_one(self.judge(hyper.network, hyper.gamma, around), hyper)
+        given = self.judge(hyper.network, hyper.gamma, around)
+        return _one_by_one(given, hyper) if len(choices) == 1 or given.resolved else hyper
 
 
 def _one_by_one(given: _Given, hyper: Hyper) -> Hyper:
@@ -256,7 +263,7 @@ class _Given:
     """The cost of λ2 for one γ."""
 
     def __init__(self, search: Search, laws: Laws, found: Features, around: Around | None) -> None:
-        self.search, self.laws, self.found = search, laws, found
+        self.search, self.laws, self.found, self.around = search, laws, found, around
         self.spoken = Units.of(search.data, laws.sign)
         data, kappa = search.data, found.typical
         x = data.x[: data.n]
@@ -265,6 +272,20 @@ class _Given:
             seen[: data.n, : data.n] / kappa, found.cross(x) / kappa, found.among / kappa
         )
         self.targets = law_targets(found, laws, self.spoken, around)
+
+    @property
+    def resolved(self) -> bool:
+        """A question of γ, not of the width: a network of a hundred units has too few gradients to
+        do as it likes between some hundred points, however rough it is."""
+        search, found = self.search, self.found
+        wide = _ample(found.network, search.data.x.shape[1])
+        if wide != found.network:
+            found = features(self.laws, wide, found.gamma, search.key, self.around)
+        good = found.good > 0
+        among = found.among[np.ix_(good, good)]
+        among = among + 1e-5 * np.trace(among) / len(among) * np.eye(len(among))
+        left = 1 / np.diag(np.linalg.inv(among)) / np.diag(among)  # leaving one out
+        return bool(np.mean(left) < RESOLVED)
 
     def at(self, levels: Float[np.ndarray, " laws"]) -> tuple[float, Hyper]:
         """The cost, and all that goes with it."""
@@ -291,6 +312,25 @@ class _Given:
         trust = tuple(np.where(free >= LEVELS[-1], np.inf, free).tolist())
         total = best.cost + float(prior + _level_prior(free).sum() / len(free))
         return total, Hyper(found.network, found.gamma, scale / np.sqrt(kappa), noise, trust)
+
+
+PARAMETERS = 8192
+"""Of a single hidden layer at most: gradients of some hundred rows are kept for many γ."""
+AMPLE = 1024
+"""Units."""
+
+
+def affordable(network: MLP, columns: int) -> MLP:
+    """Every unit of a single layer has a weight for each column: memory grows with both."""
+    if network.depth > 1:
+        return network
+    return replace(network, width=min(network.width, PARAMETERS // (columns + 2)))
+
+
+def _ample(network: Architecture, columns: int) -> Architecture:
+    if not isinstance(network, MLP) or network.depth > 1:
+        return network
+    return affordable(replace(network, width=max(network.width, AMPLE)), columns)
 
 
 def _gram(

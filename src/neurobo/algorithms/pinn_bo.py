@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Literal
 from weakref import WeakSet
 
@@ -21,7 +20,7 @@ from neurobo.acquire import LogExpectedImprovement, expected, expected_best
 from neurobo.algorithms.base import options, register
 from neurobo.data import Data
 from neurobo.errors import InvalidInput, NeuroboWarning, check_number
-from neurobo.law_evidence import CLEARLY, TRUSTED, Settings, scheduled
+from neurobo.law_evidence import CLEARLY, TRUSTED, Settings, affordable, scheduled
 from neurobo.law_model import Hyper, Known, LawPosterior, condition, draws, posterior, trained
 from neurobo.laws import Laws
 from neurobo.maximise import Region, Score
@@ -31,8 +30,6 @@ from neurobo.physics import PDE
 from neurobo.posterior import SURROGATES
 from neurobo.schedules import pinn_nu
 
-PARAMETERS = 8192
-"""Of a single hidden layer at most: gradients of some hundred rows are kept for many γ."""
 MANY = 4
 """Columns above which sums of functions of one column are considered."""
 
@@ -117,9 +114,7 @@ class PINNBO:
 
     def _networks(self, data: Data) -> tuple[Architecture, ...]:
         columns = data.x.shape[1]
-        network = self._network
-        if self.depth == 1:  # every unit has a weight for each column: memory grows with both
-            network = replace(network, width=min(self.width, PARAMETERS // (columns + 2)))
+        network = affordable(self._network, columns)
         many = columns > MANY if self.additive == "auto" else self.additive
         return (network, Additive(self.width, self.activation)) if many else (network,)
 
@@ -189,8 +184,9 @@ def _warn_about_doubts(laws: Laws, hyper: Hyper) -> None:
             size = np.sqrt(hyper.trust[i])
             how = f"with an error of {size:.0%} of its usual size" if size < 10 else "not at all"
             warnings.warn(
-                f"law {i + 1} of {len(laws.laws)} contradicts the observations, which are "
-                f"e^{doubt:.1f} times as likely if it need not hold; it now counts {how}",
+                f"law {i + 1} of {len(laws.laws)} does not fit the observations, which are "
+                f"e^{doubt:.1f} times as likely if it need not hold; it now counts {how} (it may "
+                "be wrong, or the objective too abrupt for the points at which it is asked for)",
                 NeuroboWarning,
                 stacklevel=2,
             )
