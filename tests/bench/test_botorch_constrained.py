@@ -11,7 +11,7 @@ import pytest
 from neurobo.bench.peers import method
 from neurobo.bench.peers.base import Task
 from neurobo.bench.peers.botorch_admm import Splitting
-from neurobo.bench.peers.botorch_common import Peer, Told
+from neurobo.bench.peers.botorch_common import EXACT, Peer, Told, bounded_noise, fit, tensor
 from neurobo.bench.peers.botorch_constrained import (
     CLOSE,
     METHODS,
@@ -20,9 +20,11 @@ from neurobo.bench.peers.botorch_constrained import (
     every_broken,
     worst_broken,
 )
+from neurobo.bench.peers.botorch_gp import GaussianProcess
 from neurobo.bench.problem import Outcome, Problem, of_vector
 from neurobo.bench.problems import problem
 from neurobo.bench.run_one import start_design
+from neurobo.optional import require
 from neurobo.space import Params
 
 peers = pytest.mark.peers
@@ -86,6 +88,25 @@ def test_bounds_are_optimistic_and_keep_the_threshold() -> None:
     there = Bounds(fitted, 0.0).at(way.cube.rows(told.x))
     np.testing.assert_allclose(there[:, 0] * told.y.std(), -told.y, atol=20)
     np.testing.assert_allclose(there[:, 1] * told.c.std(), told.c[:, 0], atol=0.02)
+
+
+@peers
+@pytest.mark.parametrize("noisy", [True, False])
+def test_models_fitted_together_are_those_fitted_alone(noisy: bool) -> None:
+    given = problem("constrained-ackley-5", 0)
+    Peer(task_of(given), lambda told: np.zeros(5))  # imports BoTorch without its warnings
+    way = GaussianProcess(task_of(given), None, noisy=noisy, restarts=4, raw_samples=64)
+    together = way._fit(told_of(given, start_design(given.space, 30, 0)))
+    at = tensor(np.random.default_rng(0).random((50, 5)))
+    for i, limit in enumerate(together.c.T):
+        noise = None if noisy else bounded_noise(EXACT)
+        alone = fit(
+            require("botorch.models").SingleTaskGP(together.x, limit[:, None], likelihood=noise)
+        )
+        with require("torch").no_grad():
+            a, b = alone.posterior(at), together.model.models[i + 1].posterior(at)
+        assert np.allclose(a.mean, b.mean, atol=0.05 * float(limit.std()))
+        assert np.allclose(a.variance.sqrt(), b.variance.sqrt(), rtol=0.1)
 
 
 @peers

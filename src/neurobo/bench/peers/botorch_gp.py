@@ -30,7 +30,7 @@ from neurobo.bench.peers.botorch_common import (
     Told,
     View,
     bounded_noise,
-    fit,
+    fit_each,
     is_noisy,
     random_point,
     tensor,
@@ -133,15 +133,15 @@ class GaussianProcess:
         x = tensor(self.view.rows(told.x[good]))
         y, c = tensor(told.y[good]), tensor(told.c[good])
         categories = [] if self.task.pool is not None else list(self.cube.choices)
-        outputs = []
-        for values in [y, *c.T]:
-            noise = None if self.noisy else bounded_noise(EXACT)
+
+        def make(values: Float[Tensor, "n outputs"]) -> Any:
+            noise = None if self.noisy else bounded_noise(EXACT, values.shape[1])
             if categories:
                 mixed = models.MixedSingleTaskGP
-                model = mixed(x, values[:, None], cat_dims=categories, likelihood=noise)
-            else:
-                model = models.SingleTaskGP(x, values[:, None], likelihood=noise)
-            outputs.append(fit(model))
+                return mixed(x, values, cat_dims=categories, likelihood=noise)
+            return models.SingleTaskGP(x, values, likelihood=noise)
+
+        outputs = [*fit_each(make, y[:, None]), *fit_each(make, c)]
         return Fitted(outputs[0] if len(outputs) == 1 else models.ModelListGP(*outputs), x, y, c)
 
     def _best_row(self, fitted: Fitted, rows: Float[np.ndarray, "n features"]) -> int:

@@ -29,7 +29,7 @@ from neurobo.bench.peers.botorch_common import (
     Tensor,
     Told,
     bounded_noise,
-    fit,
+    fit_each,
     is_noisy,
     tensor,
 )
@@ -140,8 +140,7 @@ class TrustRegion:
         """Where one draw is best among the candidates in the box."""
         torch, sampling = require("torch"), require("botorch.generation.sampling")
         x = tensor(rows)
-        model = self._fit(x, tensor(y))
-        limits = [self._fit(x, column) for column in tensor(c).T]
+        (model,), limits = self._fit(x, tensor(y)[:, None]), self._fit(x, tensor(c))
         # SCBO's tutorial does not stretch the box along the length scales.
         lengths = model.covar_module.base_kernel.lengthscale.detach().ravel()
         weights = torch.ones_like(lengths) if self.constrained else lengths / lengths.mean()
@@ -157,17 +156,27 @@ class TrustRegion:
         with torch.no_grad():
             return self.cube.point(sample(candidates, num_samples=1)[0].numpy())
 
-    def _fit(self, x: Float[Tensor, "n d"], values: Float[Tensor, " n"]) -> Any:
+    def _fit(self, x: Float[Tensor, "n d"], values: Float[Tensor, "n outputs"]) -> list[Any]:
         kernels, interval = require("gpytorch.kernels"), require("gpytorch.constraints").Interval
-        kernel = kernels.ScaleKernel(
-            kernels.MaternKernel(
-                nu=2.5, ard_num_dims=x.shape[1], lengthscale_constraint=interval(0.005, 4.0)
+
+        def make(values: Float[Tensor, "n outputs"]) -> Any:
+            outputs = values.shape[1]
+            shape = require("torch").Size([] if outputs == 1 else [outputs])
+            kernel = kernels.ScaleKernel(
+                kernels.MaternKernel(
+                    nu=2.5,
+                    ard_num_dims=x.shape[1],
+                    lengthscale_constraint=interval(0.005, 4.0),
+                    batch_shape=shape,
+                ),
+                batch_shape=shape,
             )
-        )
-        model = require("botorch.models").SingleTaskGP(
-            x, values[:, None], covar_module=kernel, likelihood=bounded_noise(self.noise)
-        )
-        return fit(model, attempts=1)  # without priors, another attempt would be the same
+            noise = bounded_noise(self.noise, outputs)
+            return require("botorch.models").SingleTaskGP(
+                x, values, covar_module=kernel, likelihood=noise
+            )
+
+        return fit_each(make, values, attempts=1)  # without priors, another would be the same
 
 
 def _candidates(
