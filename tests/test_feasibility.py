@@ -69,6 +69,17 @@ def test_the_threshold_moves_with_the_scale() -> None:
         np.testing.assert_array_equal(scale(c) > zero, c > 0)
 
 
+def test_bounds_by_theory_grow_with_noise_and_observations(x64: None) -> None:
+    def deviations(n: int, noise: float) -> float:
+        rng = np.random.default_rng(1)
+        data = _data(_history(lambda p: {"disc": _disc(p) + noise * rng.normal()}, n))
+        bounds, _ = Feasibility("theory", width=32).learn(jax.random.key(0), data, 0)
+        return float(bounds.deviations[0])
+
+    assert 1 <= deviations(24, 0.0) < 1.5 < deviations(24, 1.0)
+    assert deviations(8, 1.0) < deviations(24, 1.0)
+
+
 @pytest.mark.parametrize("c", [-4.0, 0.0, 4.0])
 def test_a_constant_constraint_says_only_on_which_side_it_is(c: float) -> None:
     (limit,) = _data(_history(lambda p: {"same": c})).limits

@@ -7,7 +7,7 @@ import pytest
 
 import neurobo
 from neurobo.errors import InvalidInput
-from neurobo.schedules import greedy_nu, neural_bo_nu, sto_beta
+from neurobo.schedules import cbo_beta, greedy_nu, neural_bo_nu, sto_beta
 
 
 def test_schedules_are_the_papers_formulas() -> None:
@@ -20,6 +20,9 @@ def test_schedules_are_the_papers_formulas() -> None:
     )
     assert neural_bo_nu(0.3, bound=2.0, ridge=1.5, alpha=0.05) == pytest.approx(
         np.sqrt(2) * 2 + 0.3 / np.sqrt(1.5) * np.sqrt(2 * np.log(20))
+    )
+    assert cbo_beta(3.0, 0.5, bound=2.0, delta=0.1) == pytest.approx(
+        2 + 0.5 * np.sqrt(3 + 2 + 2 * np.log(10))
     )
 
 
@@ -49,5 +52,7 @@ def test_a_schedule_changes_the_suggestion(theory: Any, constant: Any) -> None:
 def test_schedules_have_one_name() -> None:
     with pytest.raises(InvalidInput, match="scale must be"):
         neurobo.NeuralGreedy(scale="thoery")  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="beta must be"):
+        neurobo.NeuralCBO(beta="thoery")  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="beta must be"):
         neurobo.NTKGP(beta="thoery")  # type: ignore[arg-type]

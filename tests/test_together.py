@@ -51,6 +51,9 @@ def test_each_sd_is_that_of_the_dense_formula(x64: None) -> None:
         u = ridge * np.eye(seen.shape[1]) + seen.T @ seen
         variance = ridge * np.sum(g @ np.linalg.inv(u) * g, axis=1)
         np.testing.assert_allclose(row, nu * np.sqrt(variance), rtol=1e-6)
+    gains = [np.linalg.slogdet(np.eye(len(seen)) + seen @ seen.T * nu**2 / noise)[1] / 2
+             for nu, noise in zip(hyper.scales, hyper.noises, strict=True)]  # fmt: skip
+    np.testing.assert_allclose(found.information, gains, rtol=1e-6)
 
 
 def test_a_quantity_is_trained_as_if_alone(x64: None) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import jax
 import jax.numpy as jnp
@@ -21,6 +22,7 @@ from neurobo.acquire import log_probability
 from neurobo.data import Data, Limit
 from neurobo.maximise import RADIUS, Region, Score
 from neurobo.networks import network_for
+from neurobo.schedules import cbo_beta
 from neurobo.together import Together
 
 
@@ -32,7 +34,8 @@ class Bounds:
     groups: tuple[Together, ...]
     """Constraints that were observed at the same points are one group."""
     highest: Float[Array, " k"]
-    root_beta: Float[Array, ""]
+    deviations: Float[Array, " k"]
+    """How many standard deviations the bounds are below the means."""
 
     def moments(self, x: Float[Array, "n d"]) -> tuple[Float[Array, "k n"], Float[Array, "k n"]]:
         """How far each constraint's mean is above its threshold, and its standard deviation."""
@@ -43,7 +46,7 @@ class Bounds:
     def lower(self, x: Float[Array, "n d"]) -> Float[Array, "k n"]:
         """Allowed where none is above 0."""
         above, sd = self.moments(x)
-        return above - self.root_beta * sd
+        return above - self.deviations[:, None] * sd
 
 
 CEILING = 1e6
@@ -89,9 +92,9 @@ TIE = 1e-3
 class Feasibility:
     """How constraints are handled."""
 
-    beta: float = 1.0
+    beta: float | Literal["theory"] = 1.0
     """At every other suggestion a point is allowed where each constraint's mean minus √β standard
-    deviations permits it, as in Neural-CBO."""
+    deviations permits it, as in Neural-CBO. "theory": as many as its Lemma 4.1.5 asks for."""
     caution: float = 1.0
     """At the others, where the mean plus so many standard deviations does: bounds that are always
     hopeful come to the edge of the feasible region from outside, and may never be inside."""
@@ -134,12 +137,17 @@ class Feasibility:
             # A fresh start whenever there is something new to learn from.
             name = jax.random.fold_in(jax.random.fold_in(key, 2**30 + i), group[0].n)
             found.append(together.learn(name, group, network, solver=self.solver))
-        factor = np.sqrt(self.beta) if number % 2 == 0 else -self.caution
-        return Bounds(
-            tuple(found),
-            jnp.asarray(np.array([limit.highest for limit in limits])),
-            jnp.asarray(np.asarray(factor)),
-        )
+        highest = np.array([limit.highest for limit in limits])
+        deviations = np.full(len(limits), -self.caution) if number % 2 else self._hopeful(found)
+        return Bounds(tuple(found), jnp.asarray(highest), jnp.asarray(deviations))
+
+    def _hopeful(self, found: Sequence[Together]) -> Float[np.ndarray, " k"]:
+        if self.beta != "theory":
+            return np.full(sum(len(group.nu) for group in found), np.sqrt(self.beta))
+        known = [(np.asarray(group.information), np.asarray(group.noise)) for group in found]
+        gains, noises = (np.concatenate(column) for column in zip(*known, strict=True))
+        pairs = zip(gains.tolist(), np.sqrt(noises).tolist(), strict=True)
+        return np.array([cbo_beta(gain, noise) for gain, noise in pairs])
 
 
 @jax.jit

@@ -53,3 +53,11 @@ def pinn_nu(
     """
     left = max(2 * information - 2 * interaction, 0.0) + np.log(1 / delta)
     return float(bound + np.hypot(noise_sd, law_sd) * np.sqrt(left))
+
+
+def cbo_beta(
+    information: float, noise_sd: float, *, bound: float = 1.0, delta: float = DELTA
+) -> float:
+    """β_t = B + R √(γ_t + 2 + 2 log(1/δ)) (Neural-CBO, Lemma 4.1.5): how many standard deviations
+    a constraint may be away from its mean."""
+    return float(bound + noise_sd * np.sqrt(information + 2 + 2 * np.log(1 / delta)))

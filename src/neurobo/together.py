@@ -52,6 +52,10 @@ class Together:
     """Qᵀ; with landmarks it includes their own factor."""
     shares: Float[Array, "k M"]
     """1/(Λ + λ); with landmarks Λ/(Λ + λ)."""
+    information: Float[Array, " k"]
+    """What the observations have told: ½ log det(1 + K/λ)."""
+    noise: Float[Array, " k"]
+    """σ²."""
 
     def mean(self, x: Float[Array, "n d"]) -> Float[Array, "k n"]:
         values = jax.vmap(lambda theta: self.network.apply(theta, self.gamma, x))(self.trained)
@@ -112,7 +116,7 @@ def learn(
     of = None if chosen is None else jnp.asarray(chosen)
     return Together(
         network, gamma, start, trained, jnp.asarray(hyper.scales),
-        *_doubt(network, gamma, start, *arrays, of),
+        *_doubt(network, gamma, start, *arrays, of), noise=jnp.asarray(hyper.noises),
     )  # fmt: skip
 
 
@@ -128,21 +132,28 @@ def _doubt(
     mask: Float[Array, " N"],
     ridges: Float[Array, " k"],
     chosen: Int[Array, " m"] | None,
-) -> tuple[Array, Array, Array, Array]:
-    """x, mask, turn and shares of `Together`."""
+) -> tuple[Array, Array, Array, Array, Array]:
+    """x, mask, turn, shares and information of `Together`."""
     sizes = network.tangent_size(start, gamma, x) * mask
     raised = jnp.maximum(ridges, JITTER * jnp.sum(sizes) / jnp.maximum(jnp.sum(mask), 1))
     if chosen is None:
         gram = network.tangent_kernel(start, gamma, x, x) * mask * mask[:, None]
         values, vectors = jnp.linalg.eigh(gram)
-        return x, mask, vectors.T, 1 / (jnp.maximum(values, 0.0) + raised[:, None])
+        values = jnp.maximum(values, 0.0)
+        return x, mask, vectors.T, 1 / (values + raised[:, None]), _information(values, raised)
     columns = network.tangent_kernel(start, gamma, x, x[chosen]) * mask[:, None]
     half, factor, inner = landmarks.sketch(columns, chosen)
     missing = jnp.sum(jnp.maximum(sizes - jnp.sum(half**2, axis=1), 0.0)) / jnp.sum(mask)
     values, vectors = jnp.linalg.eigh(inner)
     values = jnp.maximum(values, 0.0)
     turn = solve_triangular(factor, vectors, lower=True, trans=1).T  # (L⁻ᵀ Q)ᵀ
-    return x[chosen], mask[chosen], turn, values / (values + raised[:, None] + missing)
+    raised = raised + missing
+    shares = values / (values + raised[:, None])
+    return x[chosen], mask[chosen], turn, shares, _information(values, raised)
+
+
+def _information(values: Float[Array, " M"], ridges: Float[Array, " k"]) -> Float[Array, " k"]:
+    return jnp.sum(jnp.log1p(values / ridges[:, None]), axis=1) / 2
 
 
 # Hyper-parameters -------------------------------------------------------------------------------

@@ -48,8 +48,9 @@ class Only:
 class NeuralCBO:
     """Options of Neural-CBO; symbols are the text's."""
 
-    beta: float = 1.0
-    """β of the constraints' bounds: mean minus √β standard deviations."""
+    beta: float | Literal["theory"] = 1.0
+    """β of the constraints' bounds: mean minus √β standard deviations. "theory": as many as Lemma
+    4.1.5 asks for, which grows with what the observations have told."""
     caution: float = 1.0
     """At every other suggestion a constraint's mean plus so many standard deviations must be
     feasible, so that good feasible points are found, too. -√β: never, as in the text."""
@@ -62,8 +63,10 @@ class NeuralCBO:
 
     def __post_init__(self) -> None:
         MLP(self.width, self.depth, self.activation)
-        check_number("beta", self.beta, least=0)
-        check_number("caution", self.caution, least=-np.sqrt(self.beta))
+        if self.beta != "theory":
+            check_number("beta", self.beta, least=0)
+        least = 1.0 if self.beta == "theory" else float(np.sqrt(self.beta))
+        check_number("caution", self.caution, least=-least)
         check_solver(self.solver, known=SOLVERS)
 
     @property
