@@ -114,10 +114,9 @@ def learn(
     chosen = landmarks.choose(seen.y, seen.mask)
     arrays = (jnp.asarray(v) for v in (seen.x, seen.mask, ridges))
     of = None if chosen is None else jnp.asarray(chosen)
-    return Together(
-        network, gamma, start, trained, jnp.asarray(hyper.scales),
-        *_doubt(network, gamma, start, *arrays, of), noise=jnp.asarray(hyper.noises),
-    )  # fmt: skip
+    x, mask, turn, shares, information = _doubt(network, gamma, start, *arrays, of)
+    nu, noise = jnp.asarray(hyper.scales), jnp.asarray(hyper.noises)
+    return Together(network, gamma, start, trained, nu, x, mask, turn, shares, information, noise)
 
 
 _values = jax.jit(lambda rows, theta: rows.values(theta))
