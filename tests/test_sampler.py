@@ -21,7 +21,7 @@ from neurobo.data import Data
 from neurobo.errors import InvalidInput, NeuroboWarning
 from neurobo.sampler import trials_of_study
 from neurobo.space import Space
-from neurobo.suggest import next_point
+from neurobo.suggest import Proposal, next_point
 from neurobo.trial_marks import VOID, is_void
 
 FAST = neurobo.NeuralGreedy(width=64, gamma=2.0)
@@ -208,13 +208,13 @@ def test_two_processes_that_choose_the_same_point_at_once_do_not_keep_it(
     study = _study(search_space={"n": neurobo.Int(0, 9)})
     calls: list[dict[str, Any]] = []
 
-    def with_a_rival(space: Space, trials: Any, plan: Any, number: int) -> dict[str, Any]:
-        point = next_point(space, trials, plan, number)
-        calls.append(point)
+    def with_a_rival(space: Space, trials: Any, plan: Any, number: int) -> Proposal:
+        proposal = next_point(space, trials, plan, number)
+        calls.append(proposal.params)
         if len(calls) == 1:
             rival = study._storage.create_new_trial(study._study_id)
-            sampler_file._store(study, study._storage.get_trial(rival), point)
-        return point
+            sampler_file._store(study, study._storage.get_trial(rival), proposal.params)
+        return proposal
 
     monkeypatch.setattr("neurobo.sampler.next_point", with_a_rival)
     chosen = study.ask().suggest_int("n", 0, 9)

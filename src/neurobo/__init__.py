@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from neurobo.algorithms import NTKGP as NTKGP
     from neurobo.algorithms import PINNBO as PINNBO
     from neurobo.algorithms import STOBNTS as STOBNTS
+    from neurobo.algorithms import Auto as Auto
     from neurobo.algorithms import DeepEnsemble as DeepEnsemble
     from neurobo.algorithms import NeuralBandit as NeuralBandit
     from neurobo.algorithms import NeuralBO as NeuralBO
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME = {
+    "Auto": ("neurobo.algorithms", "Auto"),
     "Categorical": ("neurobo.space", "categorical"),
     "Float": ("neurobo.space", "float_range"),
     "Int": ("neurobo.space", "int_range"),
@@ -66,6 +68,7 @@ __all__ = [
     "PDE",
     "PINNBO",
     "STOBNTS",
+    "Auto",
     "Categorical",
     "DeepEnsemble",
     "Float",

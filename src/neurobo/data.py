@@ -99,6 +99,9 @@ class Trials:
     crashed: Sequence[bool] = ()
     """Whether the evaluation of each point failed because of the point; needed only to learn from
     failures."""
+    members: Sequence[str] = ()
+    """Which member of a portfolio proposed each point, "" if unknown; none at all, or one entry a
+    point."""
     repeats: bool = False
     """Whether a point may be suggested again."""
 
@@ -149,6 +152,8 @@ class Data:
     """By how much the observations break the constraints, in units of their spread; None: not."""
     laws: Laws | None = None
     """Differential equations that the objective obeys."""
+    members: tuple[str, ...] = ()
+    """Which member of a portfolio proposed each observation; empty if nobody knows."""
 
     @cached_property
     def n(self) -> int:
@@ -210,6 +215,7 @@ class Data:
             taken=taken[:0] if trials.repeats or space.repeats else taken,
             image=space.image,
             limits=_limits(space, trials, points, good),
+            members=tuple(np.array(trials.members)[good].tolist()) if trials.members else (),
         )
 
     @staticmethod

@@ -25,7 +25,7 @@ from neurobo.pool import Pool
 from neurobo.space import Params, Space, SpaceLike
 from neurobo.start import check_design, start_size
 from neurobo.suggest import Plan, check_seed, is_exhausted, next_point
-from neurobo.trial_marks import is_crash, is_void
+from neurobo.trial_marks import MEMBER, is_crash, is_void, member_of
 
 # A RUNNING trial shows other workers only what its objective has asked for so far. The whole
 # suggestion is stored with it, in pieces that fit Optuna's limit on attribute length.
@@ -121,13 +121,15 @@ class NeuroSampler(BaseSampler):
             )
             trials = trials.repeatable()
         for _ in range(ATTEMPTS):
-            params = next_point(space, trials, plan, turn)
+            params, member = next_point(space, trials, plan, turn)
             _store(study, trial, params)
             # A process at the same moment could choose the same point; now both can see it.
             now = trials_of_study(study, space, without=trial.number)
             if trials.repeats or space.repeats or not _holds(space, now, params):
                 break
             trials = now
+        if member:
+            study._storage.set_trial_system_attr(trial._trial_id, MEMBER, member)
         return params
 
     def _laws(self, study: Study, space: Space) -> Laws | None:
@@ -214,7 +216,7 @@ def trials_of_study(study: Study, space: Space, *, without: int | None = None) -
     as failures, its running trials as pending points, its constraints by name. Points outside the
     space are left out."""
     sign = -1.0 if study.direction == StudyDirection.MAXIMIZE else 1.0
-    params, values, pending, constraints, crashed = [], [], [], [], []
+    params, values, pending, constraints, crashed, members = [], [], [], [], [], []
     for t in study.get_trials(deepcopy=False):
         if t.number == without or t.state == TrialState.WAITING or is_void(t):
             continue
@@ -229,7 +231,8 @@ def trials_of_study(study: Study, space: Space, *, without: int | None = None) -
             values.append(sign * t.value if complete else math.nan)  # type: ignore[operator]
             constraints.append(t.constraints)
             crashed.append(is_crash(t))
-    return Trials(params, values, pending, constraints, crashed)
+            members.append(member_of(t))
+    return Trials(params, values, pending, constraints, crashed, members)
 
 
 def suggested(trial: FrozenTrial) -> Params:

@@ -10,12 +10,12 @@ import math
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import numpy as np
 
-from neurobo.algorithms import Algorithm, check_physics, resolve
+from neurobo.algorithms import Algorithm, Portfolio, check_physics, resolve
 from neurobo.data import Data, Trials
 from neurobo.errors import InvalidInput, check_count, check_flag
 from neurobo.feasibility import Bounds, Feasibility, search
@@ -43,20 +43,26 @@ class Plan:
     laws: Laws | None = None
 
 
-def next_point(space: Space, trials: Trials, plan: Plan, number: int) -> Params:
+class Proposal(NamedTuple):
+    params: Params
+    member: str
+    """Of a portfolio, that proposed it; else ""."""
+
+
+def next_point(space: Space, trials: Trials, plan: Plan, number: int) -> Proposal:
     """Suggestion `number`: a pure function of its arguments."""
     return next_points(space, trials, plan, [number])[0]
 
 
-def next_points(space: Space, trials: Trials, plan: Plan, numbers: Sequence[int]) -> list[Params]:
+def next_points(space: Space, trials: Trials, plan: Plan, numbers: Sequence[int]) -> list[Proposal]:
     """Suggestions that are pending together. Algorithms that draw functions draw all at once."""
     if not plan.learn_failures:
         trials = replace(trials, crashed=())
-    points: list[Params] = []
+    points: list[Proposal] = []
     drawn: dict[int, Score] = {}
     for i, number in enumerate(numbers):
         data = replace(Data.of(space, trials), laws=plan.laws)  # 1 encode
-        begun = len(trials.params) + len(trials.pending)
+        begun, member = len(trials.params) + len(trials.pending), ""
         if begun < plan.n_start or (plan.n_start and data.n == 0):
             x = start_point(
                 space, data.taken,
@@ -70,10 +76,12 @@ def next_points(space: Space, trials: Trials, plan: Plan, numbers: Sequence[int]
                 score, region = drawn[number], plan.algorithm.region(data, number)
                 if bounds is not None:
                     score, region = search(score, bounds, data, number, region)
+                if isinstance(plan.algorithm, Portfolio):
+                    member = plan.algorithm.member(data, number)
                 rng = np.random.default_rng([plan.seed, number])
                 x = minimise(score, space, data, rng, region=region)  # 5
-        points.append(space.decode(x))  # 6 decode
-        trials = trials.with_pending(points[-1])
+        points.append(Proposal(space.decode(x), member))  # 6 decode
+        trials = trials.with_pending(points[-1].params)
     return points
 
 
@@ -141,7 +149,7 @@ def suggest(
     trials = trials_of(checked, history, pending)
     first = len(trials.params) + len(trials.pending)
     found = next_points(checked, trials, plan, range(first, first + n))
-    return [checked.point(params) for params in found]
+    return [checked.point(proposal.params) for proposal in found]
 
 
 def laws_of(physics: Physics | None, space: Space, history: Any = ()) -> Laws | None:

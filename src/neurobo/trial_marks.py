@@ -15,6 +15,14 @@ VOID = "neurobo:void"
 """The system attribute of a failed trial that says nothing about its point: nobody evaluated it to
 its end, and another trial takes its turn."""
 
+MEMBER = "neurobo:member"
+"""The system attribute with the member of a portfolio that proposed the trial."""
+
+
+def member_of(trial: FrozenTrial) -> str:
+    """The member that proposed a trial, or ""."""
+    return str(trial.system_attrs.get(MEMBER, ""))
+
 
 def is_void(trial: FrozenTrial) -> bool:
     return trial.state == TrialState.FAIL and VOID in trial.system_attrs

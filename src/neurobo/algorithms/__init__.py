@@ -7,7 +7,14 @@ import sys
 from types import ModuleType
 
 from neurobo.algorithms.auto import Auto
-from neurobo.algorithms.base import Algorithm, algorithms, check_physics, describe, resolve
+from neurobo.algorithms.base import (
+    Algorithm,
+    Portfolio,
+    algorithms,
+    check_physics,
+    describe,
+    resolve,
+)
 from neurobo.algorithms.deep_ensemble import DeepEnsemble
 from neurobo.algorithms.neural_bandits import NeuralBandit
 from neurobo.algorithms.neural_bo import NeuralBO
@@ -30,6 +37,7 @@ __all__ = [
     "NeuralCBO",
     "NeuralGreedy",
     "NeuralLinear",
+    "Portfolio",
     "algorithms",
     "check_physics",
     "describe",

@@ -1,36 +1,91 @@
-"""`auto`: the choice for those who do not want to choose."""
+"""`auto`: the choice for those who do not want to choose.
+
+No surrogate and no way to search is best everywhere: the wide limit with a scale for each column is
+precise where inputs matter unequally, a network extrapolates bowls and valleys, and near the best
+point a small region helps both in many dimensions. So four members take turns, and those whose
+suggestions turn out well get more of them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from jax import Array
 
-from neurobo.algorithms.base import options, register
+from neurobo import credit, trust
+from neurobo.algorithms.base import Algorithm, options, register
 from neurobo.algorithms.neural_greedy import NeuralGreedy
+from neurobo.algorithms.ntk_gp import NTKGP
 from neurobo.algorithms.pinn_bo import PINNBO
+from neurobo.algorithms.settings import best_row
 from neurobo.data import Data
+from neurobo.errors import InvalidInput, check_flag
 from neurobo.maximise import Region, Score
+
+
+class Member(NamedTuple):
+    algorithm: Algorithm
+    local: bool
+    """Whether it stays near the best point."""
+
+
+WIDE, NETWORK = NTKGP(), NeuralGreedy()
+MEMBERS = {
+    "wide": Member(WIDE, local=False),
+    "network-local": Member(NETWORK, local=True),
+    "wide-local": Member(WIDE, local=True),
+    "network": Member(NETWORK, local=False),
+}
+"""The wide limit with expected improvement, and draws of Neural Greedy."""
+LAWFUL = {"physics": Member(PINNBO(), local=False)}
+"""Where a law is known."""
+PICTURES = {"network": Member(NETWORK, local=False)}
+"""For candidates that are images: convolutional networks."""
 
 
 @options
 class Auto:
-    """Neural Greedy with settings that follow from the number of columns; PINN-BO where a law is
-    known."""
+    """A portfolio: the wide limit and Neural Greedy, everywhere and near the best point, by what
+    they have brought so far; PINN-BO where a law is known."""
+
+    members: Sequence[str] = tuple(MEMBERS)
+    """Who may take part."""
+    credit: bool = True
+    """Whether members that do well get more turns."""
 
     needs_physics = False
 
-    def _choice(self, data: Data) -> NeuralGreedy | PINNBO:
-        return NeuralGreedy(trust_region="auto") if data.laws is None else PINNBO()
+    def __post_init__(self) -> None:
+        if not self.members or not set(self.members) <= set(MEMBERS):
+            raise InvalidInput(f"members must be some of {list(MEMBERS)}, got {list(self.members)}")
+        check_flag("credit", self.credit)
+
+    def member(self, data: Data, number: int) -> str:
+        names = list(self._team(data))
+        if not self.credit:
+            return names[number % len(names)]
+        return credit.turn(data, names, number)
 
     def score(self, key: Array, data: Data, number: int) -> Score:
-        return self._choice(data).score(key, data, number)
-
-    def scores(self, key: Array, data: Data, numbers: Sequence[int]) -> list[Score]:
-        return self._choice(data).scores(key, data, numbers)
+        return self._chosen(data, number).algorithm.score(key, data, number)
 
     def region(self, data: Data, number: int) -> Region | None:
-        return self._choice(data).region(data, number)
+        chosen = self._chosen(data, number)
+        if not chosen.local or not data.n:
+            return chosen.algorithm.region(data, number)
+        row = best_row(data, WIDE.wide, WIDE.hyper(data))
+        return Region(row, trust.radius(data))
+
+    def _chosen(self, data: Data, number: int) -> Member:
+        return self._team(data)[self.member(data, number)]
+
+    def _team(self, data: Data) -> dict[str, Member]:
+        if data.laws is not None:
+            return LAWFUL
+        if data.image is not None:
+            return PICTURES
+        return {name: MEMBERS[name] for name in self.members}
 
 
-register("auto", Auto, "Picks for you: pinn-bo with a law; else Neural Greedy, local at times.")
+register("auto", Auto, "Picks for you: a portfolio that learns which member does well.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any, Protocol, TypeVar, dataclass_transform
+from typing import Any, Protocol, TypeVar, dataclass_transform, runtime_checkable
 
 from jax import Array
 
@@ -29,6 +29,15 @@ class Algorithm(Protocol):
 
     def region(self, data: Data, number: int) -> Region | None:
         """Where to look for suggestion `number`; None: everywhere."""
+        ...
+
+
+@runtime_checkable
+class Portfolio(Protocol):
+    """An algorithm that leaves each suggestion to one of several members."""
+
+    def member(self, data: Data, number: int) -> str:
+        """Who makes suggestion `number`."""
         ...
 
 

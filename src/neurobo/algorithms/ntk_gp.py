@@ -69,21 +69,21 @@ class NTKGP:
 
     def posterior(self, key: Array, data: Data) -> gp.GP:
         """What the data say; no chance is involved."""
-        return gp.condition(data, self._wide, self._hyper(data))
+        return gp.condition(data, self.wide, self.hyper(data))
 
     @property
-    def _wide(self) -> Wide:
+    def wide(self) -> Wide:
         return Wide(self.depth, self.activation, self.kernel)
 
-    def _hyper(self, data: Data) -> evidence.Hyper:
-        return evidence.scheduled(data, self._wide, ard=self.ard, noise=self.noise)
+    def hyper(self, data: Data) -> evidence.Hyper:
+        return evidence.scheduled(data, self.wide, ard=self.ard, noise=self.noise)
 
     def _believing(self, key: Array, data: Data) -> gp.GP:
         """The posterior if pending points turn out as expected: it knows where not to go again."""
         found = self.posterior(key, data)
         if not len(data.pending):
             return found
-        return gp.condition(data.believing(expected(found, data)), self._wide, self._hyper(data))
+        return gp.condition(data.believing(expected(found, data)), self.wide, self.hyper(data))
 
     def sample(self, key: Array, data: Data, number: int) -> Score:
         """One function drawn from the posterior."""

@@ -83,15 +83,16 @@ class Drawing:
             radius = RADIUS if data.x.shape[1] > HIGH else None
         if radius is None or not number % 2 or not data.n:
             return None
-        return Region(self._best(data), radius)
+        wide = Wide(self.depth, self.activation) if data.image is None else None
+        return Region(best_row(data, wide, self.hyper(data)), radius)
 
-    def _best(self, data: Data) -> int:
-        """The observation with the lowest expected value: with noise the lowest value is luck."""
-        hyper = self.hyper(data)
-        if hyper.noise < CLEAR or data.image is not None:
-            return int(data.order[0])
-        wide = gp.condition(data, Wide(self.depth, self.activation), hyper)
-        return int(data.eligible[np.argmin(means(wide, data)[data.eligible])])
+
+def best_row(data: Data, wide: Wide | None, hyper: Hyper) -> int:
+    """The observation with the lowest expected value: with noise the lowest value is luck."""
+    if wide is None or hyper.noise < CLEAR:
+        return int(data.order[0])
+    found = gp.condition(data, wide, hyper)
+    return int(data.eligible[np.argmin(means(found, data)[data.eligible])])
 
 
 CLEAR = 1e-4

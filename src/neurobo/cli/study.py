@@ -417,6 +417,36 @@ def export(
 
 
 @app.command()
+def explain(file: File = DEFAULT, as_json: AsJson = False) -> None:
+    """What the algorithm did and why, which inputs matter, and whether going on is worth it."""
+    from neurobo.studies.account import account
+    from neurobo.studies.findings import Findings
+
+    found = Findings.of(*_open(file))
+    told = account(found)
+    if as_json:
+        influence = {name: share for name, share, _ in found.influence}
+        typer.echo(json.dumps({**told.as_dict(), "influence": influence}))
+        return
+    for sentence in [*found.summary(), *found.story(), *told.sentences()]:
+        _say(f"- {sentence.replace('`', '')}")
+    if told.work:
+        table = Table(title="Who proposed the points", title_justify="left")
+        for i, name in enumerate(("member", "points", "improvements", "share of the next ones")):
+            table.add_column(name, justify="right" if i else "left")
+        for w in told.work:
+            table.add_row(w.member, str(w.points), str(w.improvements), f"{w.share:.0%}")
+        out.print(table)
+    if found.influence:
+        table = Table(title="Which inputs matter", title_justify="left")
+        for i, name in enumerate(("input", "share of the variance", "speed of change")):
+            table.add_column(name, justify="right" if i else "left")
+        for name, share, speed in found.influence:
+            table.add_row(_plain(name), f"{share:.0%}", f"{speed:.2f}")
+        out.print(table)
+
+
+@app.command()
 def report(
     file: File = DEFAULT,
     to: Annotated[

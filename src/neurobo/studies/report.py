@@ -14,6 +14,7 @@ from neurobo.page import Block, Card, Cell, Grid, Items, Picture, Section, Table
 from neurobo.page.blocks import COLOURS
 from neurobo.page.html import axis, band, numbers, pale, text
 from neurobo.space import Category
+from neurobo.studies.account import account
 from neurobo.studies.findings import Findings, shown, thinned
 from neurobo.studies.study_file import StudyFile
 from neurobo.studies.surrogate import Slice
@@ -369,7 +370,14 @@ def _constraints(found: Findings) -> Block:
 
 
 def _story(found: Findings) -> list[Block]:
-    blocks: list[Block] = [Items(found.story())]
+    told = account(found)
+    blocks: list[Block] = [Items([*found.story(), *told.sentences()])]
+    if told.work:
+        rows: list[list[Cell | str]] = [
+            [w.member, str(w.points), str(w.improvements), f"{w.share:.0%}"] for w in told.work
+        ]
+        header = ["member", "points", "improvements", "share of the next ones"]
+        blocks.append(Table(header, rows, "Who proposed the points, and with what success."))
     x, y = found.jumps
     if len(x) > 1:
         step = max(len(x) // 1500, 1)

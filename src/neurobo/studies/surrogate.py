@@ -54,6 +54,7 @@ def _mean_and_sd(posterior: GP, x: Array) -> Float[Array, "2 n"]:
 @dataclass(frozen=True)
 class Surrogate:
     space: Space
+    data: Data
     posterior: GP
     location: float
     spread: float
@@ -141,7 +142,7 @@ def surrogate(space: Space, tally: Tally) -> Surrogate | None:
         posterior = NTKGP().posterior(jax.random.key(0), data)
     location, spread = units(values)
     sign = -1.0 if tally.maximize else 1.0
-    return Surrogate(space, posterior, sign * location, sign * spread, len(trials))
+    return Surrogate(space, data, posterior, sign * location, sign * spread, len(trials))
 
 
 def some(tally: Tally, most: int) -> list[FrozenTrial]:

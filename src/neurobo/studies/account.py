@@ -1,0 +1,145 @@
+"""What the algorithm did in a study and why, and whether going on is worth it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from neurobo import credit, trust
+from neurobo.acquire import LogExpectedImprovement, expected_best
+from neurobo.data import Data
+from neurobo.errors import SpaceExhausted
+from neurobo.maximise import evaluate, minimise
+from neurobo.space import Space
+from neurobo.studies.findings import Findings
+from neurobo.studies.surrogate import Surrogate
+from neurobo.studies.tally import Tally
+from neurobo.threads import one_blas_thread
+from neurobo.trial_marks import is_feasible, member_of
+
+LITTLE = 1e-3
+"""An improvement of less than this share of the middle half of the results is hardly one."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What one member of a portfolio has done."""
+
+    member: str
+    points: int
+    improvements: int
+    """How many of them became the best so far."""
+    share: float
+    """Of the next suggestions."""
+
+
+@dataclass(frozen=True)
+class Account:
+    work: list[Work]
+    """Of a portfolio's members."""
+    radius: float | None
+    """Half-width of the trust region, as a share of the box."""
+    gamma: tuple[float, float] | None
+    noise_sd: float | None
+    """In the objective's units."""
+    scales: dict[str, float]
+    """How fast the function changes along each parameter; the largest is 1."""
+    gain: float | None
+    """The expected improvement of the best next point, in the objective's units."""
+    middle: float | None
+    """From the lower to the upper quartile of the results."""
+
+    @property
+    def little_left(self) -> bool:
+        return self.gain is not None and self.gain <= LITTLE * (self.middle or 0.0)
+
+    def as_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "little_left": self.little_left}
+
+    def sentences(self) -> list[str]:
+        items = []
+        if self.gamma is not None:
+            w, b = self.gamma
+            items.append(
+                f"Networks that explain the results best have σ_w = {w:.2g} and σ_b = {b:.2g}: "
+                f"the larger, the rougher."
+            )
+        if self.radius is not None:
+            items.append(
+                f"The trust region around the best point reaches {self.radius:.0%} of the way to "
+                "the edge of a centred box, in every numeric parameter."
+            )
+        if self.gain is not None:
+            hint = (
+                "stopping here costs little, if the surrogate is right"
+                if self.little_left
+                else "going on is likely to pay"
+            )
+            items.append(
+                f"The next point is expected to improve the best value by {self.gain:.2g}, where "
+                f"the middle half of the results spans {self.middle:.2g}: {hint}."
+            )
+        return items
+
+
+def account(found: Findings) -> Account:
+    belief, work = found.belief, _work(found)
+    values = [t.value for t in found.tally.complete if t.value is not None]
+    middle = float(np.subtract(*np.quantile(values, [0.75, 0.25]))) if values else None
+    if belief is None:
+        return Account(work, None, None, None, {}, None, middle)
+    local = any(w.member.endswith("local") for w in work)
+    w, b = np.asarray(belief.posterior.gamma).tolist()
+    return Account(
+        work=work,
+        radius=trust.radius(belief.data) if local else None,
+        gamma=(w, b),
+        noise_sd=belief.noise_sd,
+        scales=belief.scales(),
+        # Where constraints allow a point is not the surrogate's business.
+        gain=None if found.tally.constrained else _gain(found.space, belief),
+        middle=middle,
+    )
+
+
+def _work(found: Findings) -> list[Work]:
+    """Who has most turns comes first."""
+    tally = found.tally
+    names = sorted({member_of(t) for t in tally.trials} - {""})
+    if not names:
+        return []
+    best = {number for number, _ in tally.best_so_far()}
+    shares = credit.shares(_history(tally), names).tolist()
+
+    def of(name: str, share: float) -> Work:
+        mine = [t for t in tally.trials if member_of(t) == name]
+        return Work(name, len(mine), sum(t.number in best for t in mine), share)
+
+    found_work = [of(name, share) for name, share in zip(names, shares, strict=True)]
+    return sorted(found_work, key=lambda w: -w.share)
+
+
+def _history(tally: Tally) -> Data:
+    """Values, feasibility and members, which is all that credit looks at."""
+    trials = tally.complete
+    values = np.array([tally.lower(t) for t in trials], dtype=float)
+    data = Data.pad(np.zeros((len(trials), 0)), values)
+    excess = np.array([float(not is_feasible(t)) for t in trials])
+    return replace(data, members=tuple(member_of(t) for t in trials), excess=excess)
+
+
+def _gain(space: Space, belief: Surrogate) -> float:
+    """The largest expected improvement anywhere, in the objective's units."""
+    with jax.enable_x64(True), one_blas_thread():
+        best = jnp.asarray(expected_best(belief.posterior, belief.data))
+        score = LogExpectedImprovement(belief.posterior, best)
+        try:
+            x = minimise(score, space, belief.data, np.random.default_rng(0))
+        except SpaceExhausted:
+            return 0.0
+        (lowest,) = evaluate(score, space, x[None])
+    return float(abs(belief.spread) * np.exp(-lowest))

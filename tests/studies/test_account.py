@@ -1,0 +1,91 @@
+"""`neurobo explain`: what it says about a study is true."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import optuna
+import pytest
+from optuna.trial import create_trial
+from studies.made import read
+from typer.testing import CliRunner
+
+from neurobo.cli.app import app
+from neurobo.studies import store
+from neurobo.studies.account import account
+from neurobo.studies.findings import Findings
+from neurobo.studies.study_file import StudyFile
+from neurobo.trial_marks import MEMBER
+
+SPACE = "x = { low = -1.0, high = 1.0 }\ny = { low = -1.0, high = 1.0 }"
+
+
+def _fill(file: StudyFile, study: optuna.Study, places: np.ndarray, members: list[str]) -> None:
+    for (x, y), member in zip(places, members, strict=True):
+        study.add_trial(
+            create_trial(
+                params={"x": float(x), "y": float(y)},
+                distributions=file.space.distributions,
+                value=float((x - 0.2) ** 2 + 0.1 * y**2),
+                system_attrs={MEMBER: member} if member else {},
+            )
+        )
+
+
+@pytest.fixture
+def some() -> tuple[np.ndarray, list[str]]:
+    """Random points, then a walk to the minimum by `wide-local`, with `wide` in between far off."""
+    places = np.random.default_rng(0).uniform(-1, 1, (12, 2))
+    walk = [(0.2 + 0.3 / 2**i, 0.1 / 2**i) if i % 2 else (-1.0, 0.1 * i) for i in range(10)]
+    members = [*[""] * 12, *("wide-local" if i % 2 else "wide" for i in range(10))]
+    return np.concatenate([places, walk]), members
+
+
+def test_who_did_what(tmp_path: Path, some: tuple[np.ndarray, list[str]]) -> None:
+    file = read(tmp_path, space=SPACE, trials=30, top="")
+    study = optuna.create_study()
+    _fill(file, study, *some)
+    told = account(Findings.of(file, study))
+    by_name = {w.member: w for w in told.work}
+    assert (by_name["wide"].points, by_name["wide"].improvements) == (5, 0)
+    assert by_name["wide-local"].improvements >= 3
+    assert [w.member for w in told.work] == ["wide-local", "wide"]
+    assert sum(w.share for w in told.work) == pytest.approx(1)
+    assert told.radius is not None
+    assert told.scales["x"] == 1.0 > told.scales["y"]
+    assert told.gain is not None
+    assert told.little_left  # of a parabola whose minimum is known to a thousandth
+    assert "stopping here costs little" in " ".join(told.sentences())
+
+
+def test_there_is_more_to_gain_where_little_is_known(tmp_path: Path) -> None:
+    file = read(tmp_path, space=SPACE, trials=30, top="")
+    study = optuna.create_study()
+    places = np.random.default_rng(0).uniform(-1, -0.3, (5, 2))
+    _fill(file, study, places, [""] * 5)
+    told = account(Findings.of(file, study))
+    assert told.work == []
+    assert not told.little_left
+    assert "going on is likely to pay" in " ".join(told.sentences())
+
+
+def test_a_study_without_results(tmp_path: Path) -> None:
+    file = read(tmp_path, space=SPACE, trials=30, top="")
+    told = account(Findings.of(file, optuna.create_study()))
+    assert told.sentences() == []
+    json.dumps(told.as_dict())
+
+
+def test_the_command(tmp_path: Path, some: tuple[np.ndarray, list[str]]) -> None:
+    file = read(tmp_path, space=SPACE, trials=30, top="")
+    _fill(file, store.open_study(file), *some)
+    path = str(tmp_path / "study.toml")
+    shown = CliRunner().invoke(app, ["explain", path])
+    assert shown.exit_code == 0
+    assert "wide-local" in shown.output
+    assert "hardly matters" in shown.output or "matter most" in shown.output
+    told = json.loads(CliRunner().invoke(app, ["explain", path, "--json"]).stdout)
+    assert told["little_left"] is True
+    assert set(told["influence"]) == {"x", "y"}

@@ -1,0 +1,100 @@
+"""`auto`: who makes a suggestion, and where, follows from the history."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import optuna
+import pytest
+
+import neurobo
+from neurobo import credit, trust
+from neurobo.algorithms.auto import MEMBERS
+from neurobo.data import Data
+from neurobo.errors import InvalidInput
+from neurobo.maximise import RADIUS
+from neurobo.trial_marks import member_of
+
+NAMES = list(MEMBERS)
+
+
+def _data(values: list[float], members: list[str] | None = None, columns: int = 2) -> Data:
+    x = np.random.default_rng(0).uniform(-1, 1, (len(values), columns))
+    y = np.array(values)
+    return replace(Data.pad(x, y), members=tuple(members or ()))
+
+
+def test_without_history_all_members_have_the_same_share() -> None:
+    for data in (_data([]), _data([3.0, 2.0, 1.0])):
+        np.testing.assert_allclose(credit.shares(data, NAMES), 0.25)
+    turns = [credit.turn(_data([]), NAMES, i) for i in range(100)]
+    assert all(23 <= turns.count(name) <= 27 for name in NAMES)
+    assert all(len(set(turns[i : i + 8])) == 4 for i in range(90))  # spread evenly
+
+
+def test_who_finds_better_points_gets_more_turns_and_nobody_gets_none() -> None:
+    members = [NAMES[i % 4] for i in range(40)]
+    values = [float(-i if name == "wide" else i) for i, name in enumerate(members)]
+    shares = dict(zip(NAMES, credit.shares(_data(values, members), NAMES), strict=True))
+    assert shares["wide"] > 0.4
+    assert min(shares.values()) >= credit.KEPT / 4
+    # Another one does well now: what was long ago counts less.
+    later = [*members, *["network"] * 40]
+    values = [*values, *(-100.0 - i for i in range(40))]
+    shares = dict(zip(NAMES, credit.shares(_data(values, later), NAMES), strict=True))
+    assert shares["network"] > shares["wide"]
+
+
+def test_a_better_value_that_is_not_feasible_earns_nothing() -> None:
+    members = ["", "wide", "network"]
+    data = replace(_data([3.0, 1.0, 2.0], members), excess=np.array([0.0, 1.0, 0.0]))
+    shares = dict(zip(NAMES, credit.shares(data, NAMES), strict=True))
+    assert shares["network"] > shares["wide-local"] > shares["wide"]
+
+
+def _walk(steps: list[tuple[float, float]]) -> Data:
+    """Points at these places on a line, with these values."""
+    x = np.array([[place] for place, _ in steps])
+    return Data.pad(x, np.array([value for _, value in steps]))
+
+
+def test_the_region_grows_with_successes_and_shrinks_with_failures() -> None:
+    assert trust.radius(_data([])) == RADIUS
+    better = [(0.01 * i, -float(i)) for i in range(4)]
+    assert trust.radius(_walk(better[:2])) == RADIUS
+    assert trust.radius(_walk(better[:3])) == 2 * RADIUS
+    worse = [(0.0, 0.0), *((0.01 * i, float(i)) for i in range(1, 9))]
+    assert trust.radius(_walk(worse[:5])) == RADIUS / 2
+    assert trust.radius(_walk(worse)) == RADIUS / 4
+    far = [(0.0, 0.0), *((0.9, float(i)) for i in range(1, 9))]
+    assert trust.radius(_walk(far)) == RADIUS  # says nothing about the region
+
+
+def test_a_region_without_hope_begins_anew() -> None:
+    worse = [(0.0, 0.0), *((1e-4 * i, float(i)) for i in range(1, 4 * 7 + 1))]
+    assert trust.radius(_walk(worse)) == RADIUS
+
+
+def test_a_study_keeps_who_proposed_a_trial_and_goes_on_the_same_way() -> None:
+    def objective(trial: optuna.Trial) -> float:
+        return sum((trial.suggest_float(name, -1, 1) - 0.3) ** 2 for name in "ab")
+
+    space = {"a": (-1.0, 1.0), "b": (-1.0, 1.0)}
+    study = optuna.create_study(
+        sampler=neurobo.NeuroSampler(seed=0, n_startup_trials=4, search_space=space)
+    )
+    study.optimize(objective, n_trials=9)
+    members = [member_of(t) for t in study.trials]
+    assert members[:4] == [""] * 4
+    assert set(members[4:]) <= set(NAMES)
+    assert len(set(members[4:])) > 1
+    assert neurobo.suggest(space, study, seed=0, n_startup_trials=4) == [
+        dict(study.ask(study.trials[0].distributions).params)
+    ]
+
+
+def test_bad_options_are_refused() -> None:
+    for members in ((), ("wide", "narrow")):
+        with pytest.raises(InvalidInput, match="members must be some of"):
+            neurobo.Auto(members=members)
