@@ -21,12 +21,12 @@ from neurobo.algorithms import PINNBO
 from neurobo.data import Data, Trials, units
 from neurobo.errors import InvalidInput, NeuroboWarning
 from neurobo.law_evidence import Kernels
+from neurobo.law_features import features
 from neurobo.law_model import (
     Hyper,
     Known,
     condition,
     draws,
-    features,
     known,
     posterior,
     trained,

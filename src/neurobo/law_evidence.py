@@ -27,20 +27,11 @@ from jaxtyping import Float
 from scipy.linalg import cholesky, solve_triangular
 
 from neurobo.data import Data
-from neurobo.law_model import (
-    ROUNDS,
-    Around,
-    Features,
-    Hyper,
-    Known,
-    Units,
-    features,
-    known,
-    law_targets,
-    mean_of,
-)
+from neurobo.law_features import Around, Features, features
+from neurobo.law_model import ROUNDS, Hyper, Known, Units, known, law_targets, mean_of
 from neurobo.laws import Laws
 from neurobo.networks import MLP, Additive, Architecture
+from neurobo.tangents import tangent_kernel
 
 GAMMAS = tuple((w, b) for w in (0.7, 1.3, 2.5, 4.5, 8.0, 16.0, 32.0, 64.0) for b in (1.0, 3.0))
 """σ_w and σ_b that the evidence chooses from; with several networks only where σ_b = 1."""
@@ -267,7 +258,9 @@ class _Given:
         self.spoken = Units.of(search.data, laws.sign)
         data, kappa = search.data, found.typical
         x = data.x[: data.n]
-        seen = np.asarray(_gram(found.network, found.gamma, found.theta0, data.x))
+        at = jnp.asarray(data.x)
+        gamma = jnp.asarray(found.gamma)
+        seen = np.asarray(tangent_kernel(found.network, gamma, found.theta0, at, at))
         self.kernels = Kernels(
             seen[: data.n, : data.n] / kappa, found.cross(x) / kappa, found.among / kappa
         )
@@ -331,12 +324,3 @@ def _ample(network: Architecture, columns: int) -> Architecture:
     if not isinstance(network, MLP) or network.depth > 1:
         return network
     return affordable(replace(network, width=max(network.width, AMPLE)), columns)
-
-
-def _gram(
-    network: Architecture, gamma: tuple[float, float], theta0: object, x: np.ndarray
-) -> Array:
-    from neurobo.tangents import _kernel
-
-    at = jnp.asarray(x)
-    return _kernel(network, jnp.asarray(gamma), theta0, at, at)

@@ -85,7 +85,7 @@ class Diagonal(Around):
 
 
 @partial(jax.jit, static_argnames="network")
-def _kernel(network: Architecture, gamma: Gamma, theta: Theta, a: Array, b: Array) -> Array:
+def tangent_kernel(network: Architecture, gamma: Gamma, theta: Theta, a: Array, b: Array) -> Array:
     return network.tangent_kernel(theta, gamma, a, b)
 
 
@@ -108,7 +108,7 @@ def _whiten(
         # Padded, so that there are few shapes to compile.
         sizes = (BLOCK if len(a) <= BLOCK else len(known.x)), len(known.x)
         padded = (np.pad(v, ((0, k - len(v)), (0, 0))) for v, k in zip((a, b), sizes, strict=True))
-        return np.asarray(_kernel(network, gamma, theta, *padded))[: len(a), : len(b)]
+        return np.asarray(tangent_kernel(network, gamma, theta, *padded))[: len(a), : len(b)]
 
     corner = np.ones((1, known.x.shape[1]))
     raised = max(ridge, JITTER * float(kernel(corner, corner)[0, 0]))
