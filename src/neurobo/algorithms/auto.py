@@ -8,7 +8,6 @@ suggestions turn out well get more of them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from jax import Array
@@ -49,16 +48,19 @@ class Auto:
     """A portfolio: the wide limit and Neural Greedy, everywhere and near the best point, by what
     they have brought so far; PINN-BO where a law is known."""
 
-    members: Sequence[str] = tuple(MEMBERS)
-    """Who may take part."""
+    members: str = "+".join(MEMBERS)
+    """Who may take part, with a plus between them."""
     credit: bool = True
     """Whether members that do well get more turns."""
 
     needs_physics = False
 
     def __post_init__(self) -> None:
-        if not self.members or not set(self.members) <= set(MEMBERS):
-            raise InvalidInput(f"members must be some of {list(MEMBERS)}, got {list(self.members)}")
+        if not set(self._names) <= set(MEMBERS):
+            raise InvalidInput(
+                f"members must be some of {list(MEMBERS)} with a plus between them, got "
+                f"{self.members!r}"
+            )
         check_flag("credit", self.credit)
 
     def member(self, data: Data, number: int) -> str:
@@ -85,7 +87,11 @@ class Auto:
             return LAWFUL
         if data.image is not None:
             return PICTURES
-        return {name: MEMBERS[name] for name in self.members}
+        return {name: MEMBERS[name] for name in self._names}
+
+    @property
+    def _names(self) -> list[str]:
+        return str(self.members).split("+")
 
 
 register("auto", Auto, "Picks for you: a portfolio that learns which member does well.")

@@ -70,6 +70,18 @@ CBO_BUDGETS = {
     )
 }
 
+# Of each of COCO's groups but the easiest; other instances are for the report.
+TUNING = bbob_names((5, 10, 20), (3, 8, 10, 15, 20, 21), (1, 2))
+ABLATIONS = (
+    "wide",
+    "network",
+    "wide+network",
+    "wide+wide-local",
+    "network+network-local",
+    "wide+network-local",
+)
+"""Members of `auto` without the others."""
+
 SUITES = {
     suite.name: suite
     for suite in (
@@ -170,6 +182,22 @@ SUITES = {
                 "oscillator-1",
             ),
             (OURS, "botorch-logei", "random"),
+        ),
+        Suite(
+            "auto-tune",
+            "what the settings of `auto` are chosen on, with parts of it left out",
+            TUNING,
+            ("auto", "auto:credit=false", *(f"auto:members={m}" for m in ABLATIONS), "optuna-gp"),
+            seeds=1,
+            first_seed=1,
+            budgets={name: 60 if "-d5-" in name else 80 for name in TUNING},
+        ),
+        Suite(
+            "auto-report",
+            "COCO on instances that `auto` was not tuned on: all functions, d = 2, 5 and 10",
+            bbob_names((2, 5, 10), range(1, 25), (6,)),
+            ("auto", "botorch-logei", "optuna-gp", "optuna-tpe", "cma-es"),
+            seeds=1,
         ),
         Suite(
             "gamma",
