@@ -366,3 +366,18 @@ def test_theory_explores_more_where_laws_say_less(x64: None) -> None:
     gram = np.asarray(state.rows.values_only.gram(None))[:7, :7] / state.found.typical
     most = pinn_nu(float(information_gain(jnp.asarray(gram), 1.0)), 0.0, math.sqrt(0.02), 0.1)
     assert 1.0 < PINNBO(nu="theory")._nu(state) < most
+
+
+@pytest.mark.slow
+def test_a_law_with_constraints_and_in_batches() -> None:
+    """The wave is lowest at π and at 3π, of which only the second is allowed."""
+    law = PDE(lambda u, x: d2(u, "t")(x) + u(x), n_points=64)
+    places = np.linspace(0.5, 12.0, 9)
+    history = [({"t": t}, math.cos(t), {"late": 5.0 - t}) for t in places.tolist()]
+    points = neurobo.suggest(
+        {"t": (0.0, 12.5)}, history, 3, algorithm=FAST, physics=law, seed=0, n_startup_trials=4
+    )
+    times = [p["t"] for p in points]
+    assert min(abs(t - 3 * math.pi) for t in times) < 0.1
+    assert min(times) > 4.5
+    assert len({round(t, 2) for t in times}) == 3
