@@ -34,6 +34,7 @@ RUNS = {
     "peers": [],
     "mixed": [],
     "noisy": [],
+    "cbo": [],
 }  # fmt: skip
 
 # Means of 10 runs of GP-EI and of Neural Greedy, without and with noise: the Neural Greedy thesis
@@ -106,6 +107,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "bbob": lambda: chosen("bbob", "In short", "What was run", "COCO bbob"),
     "peers": lambda: chosen("peers", "In short", "What was run", "Results", "Mean ranks"),
     "mixed": lambda: chosen("mixed", "In short", "What was run", "Results"),
+    "cbo": lambda: chosen("cbo", "What was run", "Regret plus violation"),
 }
 
 

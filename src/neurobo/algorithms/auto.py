@@ -29,14 +29,23 @@ class Member(NamedTuple):
     """Whether it stays near the best point."""
 
 
-WIDE, NETWORK = NTKGP(), NeuralGreedy()
-MEMBERS = {
-    "wide": Member(WIDE, local=False),
-    "network-local": Member(NETWORK, local=True),
-    "wide-local": Member(WIDE, local=True),
-    "network": Member(NETWORK, local=False),
-}
-"""The wide limit with expected improvement, and draws of Neural Greedy."""
+NETWORK = NeuralGreedy()
+
+
+def _members(wide: NTKGP) -> dict[str, Member]:
+    """The wide limit with expected improvement, and draws of Neural Greedy."""
+    return {
+        "wide": Member(wide, local=False),
+        "network-local": Member(NETWORK, local=True),
+        "wide-local": Member(wide, local=True),
+        "network": Member(NETWORK, local=False),
+    }
+
+
+MANY = 50
+"""Columns above which each has no scale of its own: finding them would take long, and few
+observations say little about many numbers."""
+MEMBERS, MEMBERS_OF_MANY = _members(NTKGP()), _members(NTKGP(ard=False))
 LAWFUL = {"physics": Member(PINNBO(), local=False)}
 """Where a law is known."""
 PICTURES = {"network": Member(NETWORK, local=False)}
@@ -76,8 +85,8 @@ class Auto:
         chosen = self._chosen(data, number)
         if not chosen.local or not data.n:
             return chosen.algorithm.region(data, number)
-        row = best_row(data, WIDE.wide, WIDE.hyper(data))
-        return Region(row, trust.radius(data))
+        wide = NTKGP(ard=data.x.shape[1] <= MANY)
+        return Region(best_row(data, wide.wide, wide.hyper(data)), trust.radius(data))
 
     def _chosen(self, data: Data, number: int) -> Member:
         return self._team(data)[self.member(data, number)]
@@ -87,7 +96,8 @@ class Auto:
             return LAWFUL
         if data.image is not None:
             return PICTURES
-        return {name: MEMBERS[name] for name in self._names}
+        every = MEMBERS if data.x.shape[1] <= MANY else MEMBERS_OF_MANY
+        return {name: every[name] for name in self._names}
 
     @property
     def _names(self) -> list[str]:
