@@ -98,3 +98,10 @@ def test_bad_options_are_refused() -> None:
     for members in ("", "wide+narrow", 3):
         with pytest.raises(InvalidInput, match="members must be some of"):
             neurobo.Auto(members=members)  # type: ignore[arg-type]
+
+
+def test_what_it_believes_can_be_shown() -> None:
+    history = [({"x": x}, (x - 0.3) ** 2) for x in (-1.0, -0.5, 0.1, 0.8, 1.0)]
+    ax = neurobo.plots.bands({"x": (-1.0, 1.0)}, history, algorithm="auto")
+    low, high = ax.get_ylim()
+    assert -1 < low < 0.1 < 1.5 < high < 3  # values, not the scores of members

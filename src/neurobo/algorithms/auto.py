@@ -13,6 +13,7 @@ from typing import NamedTuple
 from jax import Array
 
 from neurobo import credit, trust
+from neurobo.acquire import Posterior
 from neurobo.algorithms.base import Algorithm, options, register
 from neurobo.algorithms.neural_greedy import NeuralGreedy
 from neurobo.algorithms.ntk_gp import NTKGP
@@ -81,11 +82,24 @@ class Auto:
     def score(self, key: Array, data: Data, number: int) -> Score:
         return self._chosen(data, number).algorithm.score(key, data, number)
 
+    def posterior(self, key: Array, data: Data) -> Posterior:
+        """What the members that have one believe: for plots."""
+        return self._believer(data).posterior(key, data)
+
+    def sample(self, key: Array, data: Data, number: int) -> Score:
+        return self._believer(data).sample(key, data, number)
+
+    def _believer(self, data: Data) -> NTKGP | PINNBO:
+        if data.laws is not None:
+            return PINNBO()
+        return NTKGP(ard=data.x.shape[1] <= MANY)
+
     def region(self, data: Data, number: int) -> Region | None:
         chosen = self._chosen(data, number)
         if not chosen.local or not data.n:
             return chosen.algorithm.region(data, number)
-        wide = NTKGP(ard=data.x.shape[1] <= MANY)
+        wide = self._believer(data)
+        assert isinstance(wide, NTKGP)  # no member for laws is local
         return Region(best_row(data, wide.wide, wide.hyper(data)), trust.radius(data))
 
     def _chosen(self, data: Data, number: int) -> Member:

@@ -42,7 +42,7 @@ class Account:
     work: list[Work]
     """Of a portfolio's members."""
     radius: float | None
-    """Half-width of the trust region, as a share of the box."""
+    """Of the trust region: the share of each numeric range that it spans."""
     gamma: tuple[float, float] | None
     noise_sd: float | None
     """In the objective's units."""
@@ -70,8 +70,8 @@ class Account:
             )
         if self.radius is not None:
             items.append(
-                f"The trust region around the best point reaches {self.radius:.0%} of the way to "
-                "the edge of a centred box, in every numeric parameter."
+                f"The trust region around the best point spans {self.radius:.0%} of the range of "
+                "every numeric parameter."
             )
         if self.gain is not None:
             hint = (
