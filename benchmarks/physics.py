@@ -208,14 +208,14 @@ def cost() -> None:
     print("| surrogate | with the law, s | without, s | ratio |\n|---|---|---|---|")
     for surrogate in ("linear", "posterior", "simple"):
         seconds = []
-        for algorithm, more in (
-            (neurobo.PINNBO(surrogate=surrogate, **shape), {"physics": law}),
-            (neurobo.NeuralGreedy(surrogate=surrogate, **shape), {}),
+        for algorithm, physics in (
+            (neurobo.PINNBO(surrogate=surrogate, **shape), law),
+            (neurobo.NeuralGreedy(surrogate=surrogate, **shape), None),
         ):
             took = []
             for n in range(98 if surrogate == "linear" else 102, 105):
                 began = time.perf_counter()
-                neurobo.suggest(space, history[:n], algorithm=algorithm, seed=0, **more)
+                neurobo.suggest(space, history[:n], algorithm=algorithm, seed=0, physics=physics)
                 took.append(time.perf_counter() - began)
             seconds.append(float(np.median(took[1:])))
         with_law, without = seconds

@@ -2,8 +2,7 @@
 
 No surrogate and no way to search is best everywhere: the wide limit with a scale for each column is
 precise where inputs matter unequally, a network extrapolates bowls and valleys, and near the best
-point a small region helps both in many dimensions. So four members take turns, and those whose
-suggestions turn out well get more of them.
+point a small region helps both in many dimensions. So members take turns.
 """
 
 from __future__ import annotations
@@ -37,8 +36,8 @@ def _members(wide: NTKGP) -> dict[str, Member]:
     """The wide limit with expected improvement, and draws of Neural Greedy."""
     return {
         "wide": Member(wide, local=False),
-        "network-local": Member(NETWORK, local=True),
         "wide-local": Member(wide, local=True),
+        "network-local": Member(NETWORK, local=True),
         "network": Member(NETWORK, local=False),
     }
 
@@ -55,13 +54,13 @@ PICTURES = {"network": Member(NETWORK, local=False)}
 
 @options
 class Auto:
-    """A portfolio: the wide limit and Neural Greedy, everywhere and near the best point, by what
-    they have brought so far; PINN-BO where a law is known."""
+    """A portfolio: the wide limit everywhere and near the best point, and Neural Greedy near it;
+    PINN-BO where a law is known."""
 
-    members: str = "+".join(MEMBERS)
-    """Who may take part, with a plus between them."""
-    credit: bool = True
-    """Whether members that do well get more turns."""
+    members: str = "wide+wide-local+network-local"
+    """Who takes part, with a plus between them; there is also "network", which looks everywhere."""
+    credit: bool = False
+    """Whether members that do well get more turns, instead of one after the other."""
 
     needs_physics = False
 
@@ -118,4 +117,6 @@ class Auto:
         return str(self.members).split("+")
 
 
-register("auto", Auto, "Picks for you: a portfolio that learns which member does well.")
+register(
+    "auto", Auto, "Picks for you: wide and finite networks in turn, everywhere and near the best."
+)

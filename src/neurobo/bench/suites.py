@@ -77,10 +77,10 @@ ABLATIONS = (
     "network",
     "wide+network",
     "wide+wide-local",
-    "network+network-local",
     "wide+network-local",
+    "wide+wide-local+network-local+network",
 )
-"""Members of `auto` without the others."""
+"""Members of `auto` without some, or with one more."""
 
 SUITES = {
     suite.name: suite
@@ -187,7 +187,7 @@ SUITES = {
             "auto-tune",
             "what the settings of `auto` are chosen on, with parts of it left out",
             TUNING,
-            ("auto", "auto:credit=false", *(f"auto:members={m}" for m in ABLATIONS), "optuna-gp"),
+            ("auto", "auto:credit=true", *(f"auto:members={m}" for m in ABLATIONS), "optuna-gp"),
             seeds=1,
             first_seed=1,
             budgets={name: 60 if "-d5-" in name else 80 for name in TUNING},

@@ -175,7 +175,7 @@ def fit_each(
         model = make(column[:, None])
         for alone, common in zip(model.parameters(), together.parameters(), strict=True):
             alone.data = common.data[i].reshape(alone.shape)
-        found.append(model.eval())
+        found.append(model.train(mode=False))
     return found
 
 
