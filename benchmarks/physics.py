@@ -90,10 +90,17 @@ def records() -> list[dict[str, Any]]:
     ) else []  # fmt: skip
 
 
-def pairs(runs: Sequence[dict[str, Any]], name: str, a: str, b: str) -> np.ndarray:
-    """The values of two methods, for the seeds that both have."""
+def pairs(
+    runs: Sequence[dict[str, Any]], name: str, a: str, b: str, *, summed: bool = False
+) -> np.ndarray:
+    """The values of two methods, for the seeds that both have: after so many evaluations, or their
+    sum over all of a run, which says how soon it got there."""
     at = COMPARED.get(name, BUDGETS[name]) - 1
-    last = {(r["method"], r["seed"]): r["best"][at] for r in runs if r["problem"] == name}
+    last = {
+        (r["method"], r["seed"]): float(np.sum(r["best"])) if summed else r["best"][at]
+        for r in runs
+        if r["problem"] == name
+    }
     seeds = [seed for m, seed in last if m == a and (b, seed) in last]
     return np.array([[last[a, seed], last[b, seed]] for seed in seeds]).reshape(-1, 2).T
 
@@ -114,20 +121,24 @@ def table() -> None:
         print(f"| {name} | {COMPARED.get(name, BUDGETS[name])} |", " | ".join(cells), "|")
     for other in (WITHOUT, *PEERS):
         compare(runs, names, other)
+    compare(runs, names, WITHOUT, summed=True)
     evaluations(runs, names)
     wrong_law(runs, names)
     if len(names) == len(BUDGETS):
         picture(runs)
 
 
-def compare(runs: Sequence[dict[str, Any]], names: Sequence[str], other: str) -> None:
-    tested = [(name, pairs(runs, name, OURS, other)) for name in names]
+def compare(
+    runs: Sequence[dict[str, Any]], names: Sequence[str], other: str, *, summed: bool = False
+) -> None:
+    tested = [(name, pairs(runs, name, OURS, other, summed=summed)) for name in names]
     tested = [(name, p) for name, p in tested if p.shape[1] >= 2]
     if not tested:
         return
     better = adjusted(np.array([lower(a, b).p for _, (a, b) in tested]))
     worse = adjusted(np.array([lower(b, a).p for _, (a, b) in tested]))
-    print(f"\n`{OURS}` against `{other}`, one-sided, Benjamini-Hochberg\n")
+    what = ", regret summed over the run" if summed else ""
+    print(f"\n`{OURS}` against `{other}`{what}, one-sided, Benjamini-Hochberg\n")
     print("| problem | seeds | lower in | p better | p worse |\n|---|---|---|---|---|")
     for (name, (a, b)), p, q in zip(tested, better, worse, strict=True):
         print(f"| {name} | {len(a)} | {np.sum(a < b)} | {p:.2g} | {q:.2g} |")
@@ -198,8 +209,13 @@ def picture(runs: Sequence[dict[str, Any]]) -> None:
         ax.set_xlabel("evaluations")
     for ax in axes[:, 0]:
         ax.set_ylabel("regret")
-    handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=6, frameon=False)
+    known = {}
+    for ax in axes.flat:
+        known |= dict(zip(*ax.get_legend_handles_labels()[::-1], strict=True))
+    shown = [word for word in words.values() if word in known]
+    figure.legend(
+        [known[word] for word in shown], shown, loc="outside lower center", ncols=6, frameon=False
+    )
     figure.savefig(PICTURE, dpi=80)
     print(f"\n{PICTURE}")
 
