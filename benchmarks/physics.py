@@ -209,7 +209,7 @@ def picture(runs: Sequence[dict[str, Any]]) -> None:
         ax.set_xlabel("evaluations")
     for ax in axes[:, 0]:
         ax.set_ylabel("regret")
-    known = {}
+    known: dict[str, Any] = {}
     for ax in axes.flat:
         known |= dict(zip(*ax.get_legend_handles_labels()[::-1], strict=True))
     shown = [word for word in words.values() if word in known]

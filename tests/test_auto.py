@@ -100,6 +100,7 @@ def test_bad_options_are_refused() -> None:
             neurobo.Auto(members=members)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_what_it_believes_can_be_shown() -> None:
     history = [({"x": x}, (x - 0.3) ** 2) for x in (-1.0, -0.5, 0.1, 0.8, 1.0)]
     ax = neurobo.plots.bands({"x": (-1.0, 1.0)}, history, algorithm="auto")

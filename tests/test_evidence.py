@@ -117,6 +117,7 @@ def test_the_schedule_updates_often_at_first_and_seldom_later(x64: None) -> None
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_scheduled_hyper_parameters_depend_on_the_first_observations_only(x64: None) -> None:
     data = _network_data(3, (1.5, 1.0), n=64)
     m = evidence.update_sizes(64)[-1]

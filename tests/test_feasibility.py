@@ -69,6 +69,7 @@ def test_the_threshold_moves_with_the_scale() -> None:
         np.testing.assert_array_equal(scale(c) > zero, c > 0)
 
 
+@pytest.mark.slow
 def test_bounds_by_theory_grow_with_noise_and_observations(x64: None) -> None:
     def deviations(n: int, noise: float) -> float:
         rng = np.random.default_rng(1)
@@ -202,6 +203,7 @@ def test_odd_constraints_still_give_good_points(case: str) -> None:
     assert all(-2 <= v <= 2 for p in found for v in p.values())
 
 
+@pytest.mark.slow
 @pytest.mark.slow
 def test_a_batch_while_nothing_is_feasible_is_spread() -> None:
     def bump(p: dict[str, float]) -> dict[str, float]:

@@ -84,6 +84,7 @@ def test_a_wrong_law_is_noticed_and_left_aside() -> None:
     assert error < 1.2 * _error(wrong, PINNBO(width=128, weight=0))
 
 
+@pytest.mark.slow
 def test_a_wrong_law_does_not_lead_to_a_network_that_is_rough_between_its_points() -> None:
     box = [(0.0, 2 * math.pi)] * 2
     space, wrong = Space.of(box), PDE(lambda u, x: laplacian(u)(x) + 9 * (u(x) - 3))
@@ -114,6 +115,7 @@ def test_of_two_laws_only_the_wrong_one_is_doubted() -> None:
         assert _error([DAMPED, wrong]) < 0.05
 
 
+@pytest.mark.slow
 def test_how_far_to_trust_a_law_can_be_said() -> None:
     law = DAMPED.residual
     assert _error(PDE(law, n_points=64, noise=1.0)) < 0.05
