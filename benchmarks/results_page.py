@@ -107,7 +107,6 @@ PARTS: dict[str, Callable[[], str]] = {
     "bbob": lambda: chosen("bbob", "In short", "What was run", "COCO bbob"),
     "peers": lambda: chosen("peers", "In short", "What was run", "Results", "Mean ranks"),
     "mixed": lambda: chosen("mixed", "In short", "What was run", "Results"),
-    "cbo": lambda: chosen("cbo", "What was run", "Regret plus violation"),
 }
 
 

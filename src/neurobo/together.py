@@ -56,26 +56,20 @@ class Together:
     """What the observations have told: ½ log det(1 + K/λ)."""
     noise: Float[Array, " k"]
     """σ²."""
-    scales: Float[Array, " d"]
-    """Factors of the input columns."""
 
     def mean(self, x: Float[Array, "n d"]) -> Float[Array, "k n"]:
-        return self._mean(x * self.scales)
-
-    def _mean(self, x: Float[Array, "n d"]) -> Float[Array, "k n"]:
         values = jax.vmap(lambda theta: self.network.apply(theta, self.gamma, x))(self.trained)
         return self.nu[:, None] * (values - self.network.apply(self.start, self.gamma, x))
 
     def mean_and_sd(
         self, x: Float[Array, "n d"]
     ) -> tuple[Float[Array, "k n"], Float[Array, "k n"]]:
-        x = x * self.scales
         cross = self.network.tangent_kernel(self.start, self.gamma, x, self.x) * self.mask
         prior = self.network.tangent_size(self.start, self.gamma, x)
         explained = self.shares @ ((cross @ self.turn.T) ** 2).T
         # At an observed point nothing is left but rounding error, whose root has no slope.
         sd = jnp.sqrt(jnp.maximum(prior - explained, 1e-12 * prior))
-        return self._mean(x), self.nu[:, None] * sd
+        return self.mean(x), self.nu[:, None] * sd
 
 
 STEPS = 3
@@ -91,24 +85,16 @@ class Shared(NamedTuple):
     """ν."""
     noises: Float[np.ndarray, " k"]
     """σ²."""
-    columns: tuple[float, ...] | None = None
-    """Factors of the input columns, if not 1."""
 
 
 def learn(
-    key: Array,
-    known: Sequence[Data],
-    network: Architecture,
-    *,
-    solver: str = "gauss-newton",
-    hyper: Shared | None = None,
+    key: Array, known: Sequence[Data], network: Architecture, *, solver: str = "gauss-newton"
 ) -> Together:
     """From data with the same points and other values, and perhaps pending points."""
     data = known[0]
-    hyper = shared_hyper(known, network) if hyper is None else hyper
+    hyper = shared_hyper(known, network)
     ridges = hyper.noises / hyper.scales**2
-    columns = np.ones(data.x.shape[1]) if hyper.columns is None else np.array(hyper.columns)
-    gamma, x = jnp.asarray(hyper.gamma), jnp.asarray(data.x * columns)
+    gamma, x = jnp.asarray(hyper.gamma), jnp.asarray(data.x)
     start = random_network(network, key, data.x.shape[1])
     rows = ValueRows(network, gamma, x)
     begun = np.asarray(_values(rows, start))
@@ -126,14 +112,11 @@ def learn(
     # Pending points reduce the doubt as soon as they are chosen: it does not depend on values.
     seen = data.believing(np.zeros(len(data.pending)))
     chosen = landmarks.choose(seen.y, seen.mask)
-    arrays = (jnp.asarray(v) for v in (seen.x * columns, seen.mask, ridges))
+    arrays = (jnp.asarray(v) for v in (seen.x, seen.mask, ridges))
     of = None if chosen is None else jnp.asarray(chosen)
     x, mask, turn, shares, information = _doubt(network, gamma, start, *arrays, of)
     nu, noise = jnp.asarray(hyper.scales), jnp.asarray(hyper.noises)
-    return Together(
-        network, gamma, start, trained, nu, x, mask, turn, shares, information, noise,
-        jnp.asarray(columns),
-    )  # fmt: skip
+    return Together(network, gamma, start, trained, nu, x, mask, turn, shares, information, noise)
 
 
 _values = jax.jit(lambda rows, theta: rows.values(theta))

@@ -16,7 +16,7 @@ import numpy as np
 from jax import Array
 from jaxtyping import Float
 
-from neurobo import evidence, together
+from neurobo import together
 from neurobo.acquire import LogExpectedImprovement, expected, expected_best
 from neurobo.algorithms.base import options, register
 from neurobo.algorithms.settings import check_solver
@@ -25,9 +25,8 @@ from neurobo.errors import check_number
 from neurobo.feasibility import Feasibility
 from neurobo.maximise import Region, Score
 from neurobo.networks import MLP, network_for
-from neurobo.ntk import Wide
 from neurobo.posterior import SOLVERS
-from neurobo.together import Shared, Together
+from neurobo.together import Together
 
 
 @jax.tree_util.register_dataclass
@@ -59,8 +58,6 @@ class NeuralCBO:
     depth: int = 1
     activation: str = "erf"
     """The text's ReLU networks have two layers; erf ones did better in our comparison."""
-    ard: bool = False
-    """Whether the evidence gives each input column of the objective a scale of its own."""
     solver: Literal["gauss-newton", "adam", "sgd"] = "gauss-newton"
     """"sgd" is the text's one pass over the data."""
 
@@ -82,16 +79,7 @@ class NeuralCBO:
         """A network trained from a fresh start, whenever there is something new to learn from."""
         network = network_for(data.image, self.width, self.depth, self.activation)
         name = jax.random.fold_in(key, data.n)
-        return Only(
-            together.learn(name, [data], network, solver=self.solver, hyper=self._hyper(data))
-        )
-
-    def _hyper(self, data: Data) -> Shared | None:
-        if not self.ard or data.image is not None or not data.n:
-            return None
-        found = evidence.scheduled(data, Wide(self.depth, self.activation), ard=True)
-        nu, noise = np.array([found.scale]), np.array([found.noise])
-        return Shared(found.gamma, nu, noise, found.scales)
+        return Only(together.learn(name, [data], network, solver=self.solver))
 
     def score(self, key: Array, data: Data, number: int) -> Score:
         found = self.posterior(key, data)

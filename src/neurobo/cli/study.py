@@ -432,10 +432,10 @@ def explain(file: File = DEFAULT, as_json: AsJson = False) -> None:
         _say(f"- {sentence.replace('`', '')}")
     if told.work:
         table = Table(title="Who proposed the points", title_justify="left")
-        for i, name in enumerate(("member", "points", "improvements", "share of the next ones")):
+        for i, name in enumerate(("member", "points", "improvements")):
             table.add_column(name, justify="right" if i else "left")
         for w in told.work:
-            table.add_row(w.member, str(w.points), str(w.improvements), f"{w.share:.0%}")
+            table.add_row(w.member, str(w.points), str(w.improvements))
         out.print(table)
     if found.influence:
         table = Table(title="Which inputs matter", title_justify="left")

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from neurobo import credit, trust
+from neurobo import trust
 from neurobo.acquire import LogExpectedImprovement, expected_best
-from neurobo.data import Data
 from neurobo.errors import SpaceExhausted
 from neurobo.maximise import evaluate, minimise
 from neurobo.space import Space
 from neurobo.studies.findings import Findings
 from neurobo.studies.surrogate import Surrogate
-from neurobo.studies.tally import Tally
 from neurobo.threads import one_blas_thread
-from neurobo.trial_marks import is_feasible, member_of
+from neurobo.trial_marks import member_of
 
 LITTLE = 1e-3
 """An improvement of less than this share of the middle half of the results is hardly one."""
@@ -33,8 +31,6 @@ class Work:
     points: int
     improvements: int
     """How many of them became the best so far."""
-    share: float
-    """Of the next suggestions."""
 
 
 @dataclass(frozen=True)
@@ -107,29 +103,16 @@ def account(found: Findings) -> Account:
 
 
 def _work(found: Findings) -> list[Work]:
-    """Who has most turns comes first."""
+    """Who brought most comes first."""
     tally = found.tally
-    names = sorted({member_of(t) for t in tally.trials} - {""})
-    if not names:
-        return []
     best = {number for number, _ in tally.best_so_far()}
-    shares = credit.shares(_history(tally), names).tolist()
 
-    def of(name: str, share: float) -> Work:
+    def of(name: str) -> Work:
         mine = [t for t in tally.trials if member_of(t) == name]
-        return Work(name, len(mine), sum(t.number in best for t in mine), share)
+        return Work(name, len(mine), sum(t.number in best for t in mine))
 
-    found_work = [of(name, share) for name, share in zip(names, shares, strict=True)]
-    return sorted(found_work, key=lambda w: -w.share)
-
-
-def _history(tally: Tally) -> Data:
-    """Values, feasibility and members, which is all that credit looks at."""
-    trials = tally.complete
-    values = np.array([tally.lower(t) for t in trials], dtype=float)
-    data = Data.pad(np.zeros((len(trials), 0)), values)
-    excess = np.array([float(not is_feasible(t)) for t in trials])
-    return replace(data, members=tuple(member_of(t) for t in trials), excess=excess)
+    names = sorted({member_of(t) for t in tally.trials} - {""})
+    return sorted(map(of, names), key=lambda w: -w.improvements)
 
 
 def _gain(space: Space, belief: Surrogate) -> float:

@@ -374,9 +374,9 @@ def _story(found: Findings) -> list[Block]:
     blocks: list[Block] = [Items([*found.story(), *told.sentences()])]
     if told.work:
         rows: list[list[Cell | str]] = [
-            [w.member, str(w.points), str(w.improvements), f"{w.share:.0%}"] for w in told.work
+            [w.member, str(w.points), str(w.improvements)] for w in told.work
         ]
-        header = ["member", "points", "improvements", "share of the next ones"]
+        header = ["member", "points", "improvements"]
         blocks.append(Table(header, rows, "Who proposed the points, and with what success."))
     x, y = found.jumps
     if len(x) > 1:
