@@ -62,25 +62,23 @@ class Bounds:
 
     def at(self, rows: Rows) -> Float[np.ndarray, "n outputs"]:
         with require("torch").no_grad():
-            columns = [self._bound(i, tensor(rows)) for i in range(self.fitted.n_constraints + 1)]
-        return np.stack([column.numpy() for column in columns], axis=1)
+            return np.asarray(self._bounds(tensor(rows)).numpy())
 
     def with_slopes(self, row: Row) -> tuple[Row, Rows]:
         """All bounds at one point, and their gradients."""
-        n = self.fitted.n_constraints + 1
         # A copy of the point for each output: one backward pass then gives all gradients.
-        copies = tensor(np.tile(row, (n, 1))).requires_grad_()
-        found = require("torch").cat([self._bound(i, copies[[i]]) for i in range(n)])
+        copies = tensor(np.tile(row, (self.fitted.n_constraints + 1, 1))).requires_grad_()
+        found = self._bounds(copies).diagonal()
         found.sum().backward()
         return found.detach().numpy(), copies.grad.numpy()
 
-    def _bound(self, output: int, rows: Tensor) -> Tensor:
-        models = getattr(self.fitted.model, "models", [self.fitted.model])
-        posterior = models[output].posterior(rows)
-        mean, sd = posterior.mean[:, 0], posterior.variance[:, 0].clamp_min(1e-20).sqrt()
-        if output == 0:  # told with the other sign
-            return -(mean + self.root * sd) / _spread(self.fitted.y)
-        return (mean - self.root * sd) / _spread(self.fitted.c[:, output - 1])
+    def _bounds(self, rows: Float[Tensor, "n d"]) -> Float[Tensor, "n outputs"]:
+        posterior = self.fitted.model.posterior(rows)
+        mean, sd = posterior.mean, posterior.variance.clamp_min(1e-20).sqrt()
+        # The objective is told with the other sign.
+        sign = tensor(np.array([-1.0] + [1.0] * self.fitted.n_constraints))
+        spreads = [_spread(column) for column in (self.fitted.y, *self.fitted.c.T)]
+        return (sign * mean - self.root * sd) / tensor(np.array(spreads))
 
 
 def _spread(values: Float[Tensor, " n"]) -> float:
