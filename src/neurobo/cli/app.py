@@ -14,6 +14,7 @@ from rich.table import Table
 
 from neurobo.cli import bench, study
 from neurobo.cli.cache import keep_compiled
+from neurobo.cli.shared import AsJson, out
 from neurobo.errors import NeuroboError, NeuroboWarning
 
 app = typer.Typer(
@@ -24,9 +25,6 @@ app = typer.Typer(
 )
 app.add_typer(study.app)
 app.add_typer(bench.app, name="bench")
-out = Console()
-
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for a script to read.")]
 
 
 @app.callback()

@@ -1,0 +1,69 @@
+"""What the commands share: their arguments, opening a study, and printing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from optuna.study import Study
+    from optuna.trial import FrozenTrial
+
+    from neurobo.studies.study_file import StudyFile
+
+out = Console()
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for a script to read.")]
+File = Annotated[Path, typer.Argument(help="The study file.", show_default=True)]
+DEFAULT = Path("study.toml")
+
+
+def read_file(path: Path) -> StudyFile:
+    """A study file, for a command that says itself what happens: Optuna stays silent."""
+    import optuna
+
+    from neurobo.studies.study_file import read_study
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    return read_study(path)
+
+
+def open_file(path: Path, *, create: bool = False) -> tuple[StudyFile, Study]:
+    """A study file and its study."""
+    from neurobo.studies.store import open_study
+
+    file = read_file(path)
+    return file, open_study(file, create=create)
+
+
+def say(text: str) -> None:
+    """A sentence as it is: names of users' files and parameters are no markup."""
+    out.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def plain(text: str) -> Any:
+    """The same in the cell of a table."""
+    from rich.text import Text
+
+    return Text(text)
+
+
+def print_best(trial: FrozenTrial, title: str = "Best so far") -> None:
+    """A point with its constraints and its value."""
+    from neurobo.studies.tally import short
+
+    table = Table(title=f"{title}: trial {trial.number}", title_justify="left", min_width=32)
+    table.add_column("parameter")
+    table.add_column("value", justify="right", overflow="fold")
+    for name, value in trial.params.items():
+        table.add_row(plain(name), plain(short(value)))
+    table.add_section()
+    for name, value in trial.constraints.items():
+        side = "<= 0" if value <= 0 else "> 0"
+        table.add_row(plain(name), plain(f"{short(value)} ({side})"))
+    table.add_row("objective", short(trial.value), style="bold")
+    out.print(table)

@@ -1,0 +1,198 @@
+"""Commands that look at a study: status, best, explain, report, plot, dashboard."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from neurobo.cli.shared import DEFAULT, AsJson, File, open_file, out, plain, print_best, say
+from neurobo.errors import InvalidInput, NeuroboError
+
+if TYPE_CHECKING:
+    from optuna.study import Study
+
+    from neurobo.studies.study_file import StudyFile
+    from neurobo.studies.tally import Tally
+
+
+def _tallied(file: Path) -> tuple[StudyFile, Tally]:
+    """A study file, and how its trials stand."""
+    from neurobo.studies.tally import Tally
+
+    study_file, study = open_file(file)
+    return study_file, Tally.of(study)
+
+
+def status(file: File = DEFAULT, as_json: AsJson = False) -> None:
+    """How far a study is. Changes nothing."""
+    from neurobo.studies.lease import is_leased, seconds_left
+    from neurobo.studies.tally import as_dict, duration, elapsed, short
+
+    study_file, tally = _tallied(file)
+    total = study_file.table.budget.trials
+    if as_json:
+        typer.echo(json.dumps({"name": study_file.table.name, "budget": total, **as_dict(tally)}))
+        return
+    say(f"{study_file.table.name}: {len(tally.trials)} of {total} trials")
+    say(
+        f"{len(tally.complete)} complete, {len(tally.failed)} failed, "
+        f"{len(tally.running)} running, {tally.waiting} waiting, "
+        f"{tally.void} lost or interrupted and begun again"
+    )
+    if tally.constrained:
+        say(f"{len(tally.feasible)} of {len(tally.complete)} feasible")
+    if tally.best is not None:
+        say(f"best {short(tally.best.value)} in trial {tally.best.number}  {tally.trend()}")
+    now = datetime.now()
+    for trial in tally.running:
+        left = seconds_left(trial) if is_leased(trial) else None
+        lease = "no lease: not begun by neurobo" if left is None else (
+            f"lease for {duration(left)}" if left else "lease ran out: given up by the next run"
+        )  # fmt: skip
+        say(f"  running: trial {trial.number} for {duration(elapsed(trial, now))} ({lease})")
+    for trial in tally.failed[-3:]:
+        reason = short(str(trial.user_attrs.get("failure", "unknown")))
+        say(f"  failed: trial {trial.number}: {reason}")
+
+
+def best(
+    file: File = DEFAULT,
+    n: Annotated[int, typer.Option("-n", "--number", min=1, help="How many.")] = 1,
+    as_json: AsJson = False,
+) -> None:
+    """The best feasible points; under noise by what the surrogate expects, not by luck."""
+    from neurobo.studies.surrogate import ranked, surrogate
+
+    study_file, tally = _tallied(file)
+    belief = surrogate(study_file.space, tally)
+    found = ranked(tally, belief, n)
+    if not found:
+        raise NeuroboError(_nothing(tally))
+    noisy = belief is not None and belief.noisy
+    if as_json:
+        points = [
+            {
+                "id": c.trial.number, "value": c.trial.value, "mean": c.mean, "sd": c.sd,
+                "params": c.trial.params, "constraints": c.trial.constraints,
+            }
+            for c in found
+        ]  # fmt: skip
+        noise = belief.noise_sd if belief is not None and noisy else 0.0
+        typer.echo(json.dumps({"noise_sd": noise, "by": "mean" if noisy else "value",
+                               "best": points}))  # fmt: skip
+        return
+    for contender in found:
+        print_best(contender.trial, title="Best" if n == 1 else "Good")
+        if noisy and contender.mean is not None and contender.sd is not None:
+            say(f"expected there: {contender.mean:.5g} ± {2 * contender.sd:.2g} (2 sd)")
+    if belief is not None and noisy:
+        say(
+            f"The values are noisy (sd about {belief.noise_sd:.2g}), so points are ranked by what "
+            "the surrogate expects."
+        )
+
+
+def _nothing(tally: Tally) -> str:
+    if tally.nearest is not None:
+        return (
+            f"a feasible result is needed, got {len(tally.complete)} that are not feasible; trial "
+            f"{tally.nearest.number} is the nearest: {tally.nearest.constraints}"
+        )
+    return f"a result is needed, got none ({len(tally.failed)} failed)"
+
+
+def explain(file: File = DEFAULT, as_json: AsJson = False) -> None:
+    """What the algorithm did and why, which inputs matter, and whether going on is worth it."""
+    from neurobo.studies.account import account
+    from neurobo.studies.findings import Findings
+
+    found = Findings.of(*open_file(file))
+    told = account(found)
+    if as_json:
+        influence = {name: share for name, share, _ in found.influence}
+        typer.echo(json.dumps({**told.as_dict(), "influence": influence}))
+        return
+    for sentence in [*found.summary(), *found.story(), *told.sentences()]:
+        say(f"- {sentence.replace('`', '')}")
+    if told.work:
+        table = Table(title="Who proposed the points", title_justify="left")
+        for i, name in enumerate(("member", "points", "improvements")):
+            table.add_column(name, justify="right" if i else "left")
+        for w in told.work:
+            table.add_row(w.member, str(w.points), str(w.improvements))
+        out.print(table)
+    if found.influence:
+        table = Table(title="Which inputs matter", title_justify="left")
+        for i, name in enumerate(("input", "share of the variance", "speed of change")):
+            table.add_column(name, justify="right" if i else "left")
+        for name, share, speed in found.influence:
+            table.add_row(plain(name), f"{share:.0%}", f"{speed:.2f}")
+        out.print(table)
+
+
+def _open_to_write(file: Path, to: Path | None, ending: str) -> tuple[StudyFile, Study, Path]:
+    """A study, and where to write about it: beside its file, unless the user says where."""
+    study_file, study = open_file(file)
+    return study_file, study, to or study_file.path.with_suffix(ending)
+
+
+def report(
+    file: File = DEFAULT,
+    to: Annotated[
+        Path | None, typer.Option("--out", help="The page [default: beside the study file].")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write one HTML page about the study: it needs nothing but a browser."""
+    from neurobo.studies.report import write_report
+
+    study_file, study, target = _open_to_write(file, to, ".html")
+    with Console(stderr=True).status("looking at the results …"):
+        write_report(study_file, study, target)
+    if as_json:
+        typer.echo(json.dumps({"report": str(target)}))
+    else:
+        say(f"wrote {target}")
+
+
+def plot(
+    file: File = DEFAULT,
+    to: Annotated[
+        Path | None, typer.Option("--out", help="A folder [default: NAME.plots beside the file].")
+    ] = None,
+    form: Annotated[str, typer.Option("--format", help="png or svg.")] = "png",
+    as_json: AsJson = False,
+) -> None:
+    """Write the pictures of the report as files."""
+    from neurobo.studies.pictures import write_pictures
+
+    if form not in ("png", "svg"):
+        raise InvalidInput(f"the format must be 'png' or 'svg', got {form!r}")
+    study_file, study, target = _open_to_write(file, to, ".plots")
+    with Console(stderr=True).status("drawing …"):
+        written = write_pictures(study_file, study, target, form)
+    if as_json:
+        typer.echo(json.dumps({"pictures": [str(path) for path in written]}))
+    else:
+        for path in written:
+            say(f"wrote {path}")
+
+
+def dashboard(
+    file: File = DEFAULT,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Where it listens.")] = 8080,
+    host: Annotated[str, typer.Option(help="Who may connect: this machine only.")] = "127.0.0.1",
+) -> None:
+    """Open optuna-dashboard on the study (needs the extra `dashboard`)."""
+    from neurobo.optional import require
+
+    server = require("optuna_dashboard", extra="dashboard")
+    _, study = open_file(file)
+    say(f"http://{host}:{port}  (Ctrl-C ends it; constraints are not shown there)")
+    server.run_server(study._storage, host=host, port=port)
