@@ -24,24 +24,24 @@ if TYPE_CHECKING:
     from neurobo.algorithms import NeuralGreedy as NeuralGreedy
     from neurobo.algorithms import NeuralLinear as NeuralLinear
     from neurobo.algorithms import algorithms as algorithms
+    from neurobo.distributions import categorical as Categorical  # noqa: N812
+    from neurobo.distributions import float_range as Float  # noqa: N812
+    from neurobo.distributions import int_range as Int  # noqa: N812
     from neurobo.errors import NeuroboError as NeuroboError
     from neurobo.errors import SpaceExhausted as SpaceExhausted
     from neurobo.minimize import minimize as minimize
     from neurobo.physics import PDE as PDE
     from neurobo.pool import Pool as Pool
     from neurobo.sampler import NeuroSampler as NeuroSampler
-    from neurobo.space import categorical as Categorical  # noqa: N812
-    from neurobo.space import float_range as Float  # noqa: N812
-    from neurobo.space import int_range as Int  # noqa: N812
     from neurobo.suggest import suggest as suggest
 
 __version__ = "0.1.0"
 
 _HOME = {
     "Auto": ("neurobo.algorithms", "Auto"),
-    "Categorical": ("neurobo.space", "categorical"),
-    "Float": ("neurobo.space", "float_range"),
-    "Int": ("neurobo.space", "int_range"),
+    "Categorical": ("neurobo.distributions", "categorical"),
+    "Float": ("neurobo.distributions", "float_range"),
+    "Int": ("neurobo.distributions", "int_range"),
     "NTKGP": ("neurobo.algorithms", "NTKGP"),
     "PDE": ("neurobo.physics", "PDE"),
     "PINNBO": ("neurobo.algorithms", "PINNBO"),

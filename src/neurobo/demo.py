@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
-from neurobo.space import categorical, float_range, int_range
+from neurobo.distributions import categorical, float_range, int_range
 
 SPACE = {
     "gain": float_range(0.2, 50.0, log=True),

@@ -21,9 +21,10 @@ from jaxtyping import Float
 from optuna.distributions import FloatDistribution
 from scipy.stats import qmc
 
+from neurobo.columns import Candidate, Matrix
 from neurobo.errors import InvalidInput
 from neurobo.physics import PDE, Point
-from neurobo.space import Candidate, Matrix, Space
+from neurobo.space import Space
 
 Physics = PDE | Sequence[PDE]
 SHARE, FEW = (256, 64, 1024), (128, 16, 384)

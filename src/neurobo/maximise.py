@@ -21,9 +21,10 @@ from scipy.optimize import minimize as scipy_minimize
 from scipy.spatial import KDTree
 from scipy.stats import qmc
 
+from neurobo.columns import Matrix
 from neurobo.data import Data
 from neurobo.errors import NeuroboWarning, SpaceExhausted
-from neurobo.space import Matrix, Space
+from neurobo.space import Space
 
 Score = Callable[[Float[Array, "n d"]], Float[Array, " n"]]
 """A pytree that can be called; lower is better."""

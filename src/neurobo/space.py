@@ -1,195 +1,31 @@
 """Search spaces: Optuna distributions on the user's side, vectors in [-1, 1] on ours.
 
-A numeric parameter is one column, linear or logarithmic in its range. A categorical parameter is
-one 0/1 column per choice (one-hot). Parameters with a single possible value take no column.
-A candidate of a pool is one column too, its place in the pool; networks see its features instead,
-which `Space.inputs` looks up.
+The columns of a point are those of its parameters side by side (`columns.py`). Parameters with a
+single possible value take no column.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from optuna.distributions import (
-    BaseDistribution,
-    CategoricalDistribution,
-    FloatDistribution,
-    IntDistribution,
-)
+from optuna.distributions import BaseDistribution
 
+from neurobo.columns import Candidate, Matrix, parameter_of
+from neurobo.distributions import distribution_of, only_value
 from neurobo.errors import InvalidInput
 from neurobo.pool import CANDIDATE, Pool
 
 Params = dict[str, Any]
 SpaceLike = Mapping[str, Any] | Sequence[tuple[float, float]] | Pool
-Matrix = Float[np.ndarray, "_ columns"]
 
 # Two points closer than this in a continuous column are the same point.
 SAME_POINT = 1e-6
-
-
-@dataclass(frozen=True)
-class Numeric:
-    """A float or integer parameter: one column."""
-
-    distribution: FloatDistribution | IntDistribution
-
-    width = 1
-    ordered = True
-    """Whether values that are near each other are alike."""
-
-    @property
-    def step(self) -> float | None:
-        return self.distribution.step
-
-    @cached_property
-    def count(self) -> float:
-        """How many values there are; infinite for a continuous range."""
-        if self.step is None:
-            return math.inf
-        return round((self.distribution.high - self.distribution.low) / self.step) + 1
-
-    def _scale(self, values: Any) -> Any:
-        return np.log(values) if self.distribution.log else np.asarray(values, dtype=float)
-
-    def encode(self, values: Sequence[Any]) -> Matrix:
-        low, high = self._scale(self.distribution.low), self._scale(self.distribution.high)
-        v = self._scale(np.asarray(values, dtype=float))
-        # Halves first: high - low may overflow for ranges near the largest float.
-        unit = (v / 2 - low / 2) / (high / 2 - low / 2)
-        return np.clip(2 * unit - 1, -1.0, 1.0)[:, None]
-
-    def _values(self, column: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-        """The nearest valid values, as floats."""
-        d = self.distribution
-        unit = (np.clip(column, -1.0, 1.0) + 1) / 2
-        v = self._scale(d.low) * (1 - unit) + self._scale(d.high) * unit
-        if d.log:
-            v = np.exp(v)
-        if self.step is not None:
-            v = d.low + np.round((v - d.low) / self.step) * self.step
-        # exp(log(low)) is not quite low: the ends are exact by decree.
-        v = np.where(unit <= 0, d.low, np.where(unit >= 1, d.high, v))
-        return np.clip(v, d.low, d.high)
-
-    def decode(self, row: Float[np.ndarray, " width"]) -> float | int:
-        value = float(self._values(np.asarray(row))[0])
-        return round(value) if isinstance(self.distribution, IntDistribution) else value
-
-    def snap(self, x: Matrix) -> Matrix:
-        if self.step is None:
-            return np.clip(x, -1.0, 1.0)
-        return self.encode(self._values(x[:, 0]).tolist())
-
-    def nth(self, index: Int[np.ndarray, " n"]) -> Matrix:
-        """The columns of the values number `index` of a stepped range."""
-        assert self.step is not None
-        return self.encode((self.distribution.low + index * self.step).tolist())
-
-    def from_unit(self, u: Float[np.ndarray, " n"]) -> Matrix:
-        """Map uniform numbers in [0, 1) to columns, giving every value an equal share."""
-        if self.step is None or self.distribution.log:
-            return self.snap((2 * u - 1)[:, None])
-        return self.nth(np.minimum(u * self.count, self.count - 1).astype(int))
-
-    def moves(self, row: Float[np.ndarray, " width"], rng: np.random.Generator) -> Matrix:
-        """Other values to try from here: all if they are few, else steps near and far."""
-        if self.step is None:
-            return np.empty((0, 1))
-        here = round((self._values(row)[0] - self.distribution.low) / self.step)
-        last = int(self.count) - 1
-        if last < 16:
-            there = np.arange(last + 1)
-        else:
-            jumps = np.geomspace(1, last / 4, 5).astype(int)
-            far = (rng.random(4) * last).astype(int)
-            there = np.unique(np.clip(np.r_[here - jumps, here + jumps, far], 0, last))
-        return self.nth(there[there != here])
-
-
-@dataclass(frozen=True)
-class Category:
-    """A categorical parameter: one column per choice."""
-
-    distribution: CategoricalDistribution
-
-    ordered = False
-
-    @property
-    def width(self) -> int:
-        return len(self.distribution.choices)
-
-    @property
-    def count(self) -> float:
-        return self.width
-
-    def nth(self, index: Int[np.ndarray, " n"]) -> Matrix:
-        """The columns of the choices number `index`."""
-        return np.asarray(np.eye(self.width)[index])
-
-    def encode(self, values: Sequence[Any]) -> Matrix:
-        index = [int(self.distribution.to_internal_repr(v)) for v in values]
-        return self.nth(np.array(index, dtype=int))
-
-    def decode(self, row: Float[np.ndarray, " width"]) -> Any:
-        return self.distribution.choices[int(np.argmax(row))]
-
-    def snap(self, x: Matrix) -> Matrix:
-        return self.nth(np.argmax(x, axis=1))
-
-    def from_unit(self, u: Float[np.ndarray, " n"]) -> Matrix:
-        return self.nth(np.minimum(u * self.width, self.width - 1).astype(int))
-
-    def moves(self, row: Float[np.ndarray, " width"], rng: np.random.Generator) -> Matrix:
-        others = np.delete(np.arange(self.width), np.argmax(row))
-        if len(others) > 32:
-            others = rng.choice(others, 32, replace=False)
-        return self.nth(others)
-
-
-@dataclass(frozen=True)
-class Candidate(Numeric):
-    """A place in a pool: one column, but places next to each other have nothing in common."""
-
-    distribution: IntDistribution
-    pool: Pool
-
-    ordered = False
-
-    def moves(self, row: Float[np.ndarray, " width"], rng: np.random.Generator) -> Matrix:
-        index = np.arange(len(self.pool))
-        if len(self.pool) > 32:
-            index = rng.choice(len(self.pool), 32, replace=False)
-        others = self.nth(index)
-        return others[others[:, 0] != row[0]]
-
-    def inputs(self, x: Matrix) -> Matrix:
-        """What networks see of the candidates."""
-        return self.pool.features(self._values(x[:, 0]).astype(int))
-
-
-Parameter = Numeric | Category
-
-
-def _parameter(name: str, distribution: BaseDistribution, pool: Pool | None) -> Parameter:
-    if pool is not None:
-        if distribution != pool.distribution:
-            raise InvalidInput(
-                f"{name!r} counts the candidates of a pool and must be {pool.distribution}, got "
-                f"{distribution}"
-            )
-        return Candidate(pool.distribution, pool)
-    if isinstance(distribution, CategoricalDistribution):
-        return Category(distribution)
-    assert isinstance(distribution, FloatDistribution | IntDistribution)
-    return Numeric(distribution)
 
 
 class Space:
@@ -212,9 +48,9 @@ class Space:
         """The pools whose candidates an integer parameter counts."""
         free = {n: d for n, d in self.distributions.items() if not d.single()}
         self._fixed: Params = {
-            n: _only_value(d) for n, d in self.distributions.items() if d.single()
+            n: only_value(d) for n, d in self.distributions.items() if d.single()
         }
-        self.parameters = {n: _parameter(n, d, self.pools.get(n)) for n, d in free.items()}
+        self.parameters = {n: parameter_of(n, d, self.pools.get(n)) for n, d in free.items()}
         edges = np.cumsum([0, *(p.width for p in self.parameters.values())])
         self._columns = [slice(int(a), int(b)) for a, b in pairwise(edges)]
         self.dim = int(edges[-1])
@@ -240,7 +76,7 @@ class Space:
             )
         if not pairs:
             raise InvalidInput("a space must have at least one parameter, got none")
-        return Space({n: _distribution(n, given) for n, given in pairs}, as_array=as_array)
+        return Space({n: distribution_of(n, given) for n, given in pairs}, as_array=as_array)
 
     @property
     def n_parameters(self) -> int:
@@ -414,87 +250,3 @@ class Space:
             index, digit = np.divmod(index, int(parameter.count))
             blocks.append(parameter.nth(digit))
         return np.concatenate(blocks, axis=1)
-
-
-def _only_value(distribution: BaseDistribution) -> Any:
-    if isinstance(distribution, CategoricalDistribution):
-        return distribution.choices[0]
-    assert isinstance(distribution, FloatDistribution | IntDistribution)
-    return distribution.low
-
-
-def _distribution(name: str, given: Any) -> BaseDistribution:
-    if isinstance(given, BaseDistribution):
-        if isinstance(given, FloatDistribution) and not (
-            math.isfinite(given.low) and math.isfinite(given.high)
-        ):
-            raise InvalidInput(f"bounds of {name!r} must be finite, got {given}")
-        return given
-    if isinstance(given, Sequence | np.ndarray) and not isinstance(given, str) and len(given) == 2:
-        try:
-            low, high = (float(v) for v in given)
-        except (TypeError, ValueError):
-            raise InvalidInput(f"bounds of {name!r} must be two numbers, got {given!r}") from None
-        return float_range(low, high, name=name)
-    raise InvalidInput(
-        f"parameter {name!r} must be (low, high), neurobo.Float, neurobo.Int or "
-        f"neurobo.Categorical, got {given!r}"
-    )
-
-
-def float_range(
-    low: float, high: float, *, log: bool = False, step: float | None = None, name: str = ""
-) -> FloatDistribution:
-    """A float parameter in [low, high]; `neurobo.Float`. Returns Optuna's own distribution."""
-    _check_bounds(low, high, log, name)
-    if not low < high:
-        raise InvalidInput(f"{_of(name)}`low` must be below `high`, got low={low}, high={high}")
-    if step is not None:
-        if log:
-            raise InvalidInput(f"{_of(name)}`step` and `log` cannot be combined, got step={step}")
-        if not step > 0:
-            raise InvalidInput(f"{_of(name)}`step` must be positive, got step={step}")
-    return FloatDistribution(low, high, log=log, step=step)
-
-
-def int_range(low: int, high: int, *, log: bool = False, step: int = 1) -> IntDistribution:
-    """An integer parameter in [low, high]; `neurobo.Int`. Returns Optuna's own distribution."""
-    _check_bounds(low, high, log)
-    if low != int(low) or high != int(high):
-        raise InvalidInput(f"`low` and `high` must be whole, got low={low}, high={high}")
-    if low > high:
-        raise InvalidInput(f"`low` must not be above `high`, got low={low}, high={high}")
-    if step < 1 or step != int(step):
-        raise InvalidInput(f"`step` must be a whole number of at least 1, got step={step}")
-    if log and step != 1:
-        raise InvalidInput(f"`step` and `log` cannot be combined, got step={step}")
-    return IntDistribution(int(low), int(high), log=log, step=int(step))
-
-
-def categorical(choices: Iterable[Any]) -> CategoricalDistribution:
-    """A choice among values; `neurobo.Categorical`. Returns Optuna's own distribution."""
-    choices = tuple(choices)
-    if not choices:
-        raise InvalidInput("`choices` must not be empty, got none")
-    for choice in choices:
-        if choice is not None and not isinstance(choice, bool | int | float | str):
-            raise InvalidInput(
-                f"a choice must be None, bool, int, float or str, got {choice!r} "
-                f"({type(choice).__name__})"
-            )
-    if len({(type(c), c) for c in choices}) < len(choices):
-        raise InvalidInput(f"`choices` must be different from each other, got {list(choices)}")
-    return CategoricalDistribution(choices)
-
-
-def _of(name: str) -> str:
-    return f"{name}: " if name else ""
-
-
-def _check_bounds(low: float, high: float, log: bool, name: str = "") -> None:
-    if not (math.isfinite(low) and math.isfinite(high)):
-        raise InvalidInput(
-            f"{_of(name)}`low` and `high` must be finite, got low={low}, high={high}"
-        )
-    if log and low <= 0:
-        raise InvalidInput(f"{_of(name)}a log range needs `low` above 0, got low={low}")

@@ -11,12 +11,13 @@ from scipy.stats import qmc
 
 from neurobo import gp
 from neurobo.acquire import Uncertainty
+from neurobo.columns import Matrix
 from neurobo.data import Data
 from neurobo.errors import InvalidInput, check_count
 from neurobo.evidence import unknown
 from neurobo.maximise import any_free, first_free, minimise
 from neurobo.ntk import Wide
-from neurobo.space import Matrix, Space
+from neurobo.space import Space
 from neurobo.threads import one_blas_thread
 
 DESIGNS = ("sobol", "lhs", "random", "uncertainty")

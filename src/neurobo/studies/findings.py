@@ -12,7 +12,8 @@ from jaxtyping import Float
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
-from neurobo.space import Candidate, Space
+from neurobo.columns import Candidate
+from neurobo.space import Space
 from neurobo.start import start_size
 from neurobo.studies.study_file import StudyFile
 from neurobo.studies.surrogate import Contender, Slice, Surrogate, ranked, surrogate

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from optuna.study import Study
 
+from neurobo.columns import Category
 from neurobo.page import Block, Card, Cell, Grid, Items, Picture, Section, Table, write_page
 from neurobo.page.blocks import COLOURS
 from neurobo.page.html import axis, band, numbers, pale, text
-from neurobo.space import Category
 from neurobo.studies.account import account
 from neurobo.studies.findings import Findings, shown, thinned
 from neurobo.studies.study_file import StudyFile

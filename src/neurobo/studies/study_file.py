@@ -298,7 +298,7 @@ def _unspeakable(study: StudyFile) -> Iterator[Mistake]:
 
 
 def _distribution(name: str, p: Parameter) -> Any:
-    from neurobo.space import categorical, float_range, int_range
+    from neurobo.distributions import categorical, float_range, int_range
 
     if p.choices is not None:
         return categorical(p.choices)

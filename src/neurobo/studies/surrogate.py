@@ -18,9 +18,10 @@ from jaxtyping import Float
 from optuna.trial import FrozenTrial
 
 from neurobo.algorithms import NTKGP
+from neurobo.columns import Candidate, Category, Matrix
 from neurobo.data import Data, Trials, units
 from neurobo.gp import GP
-from neurobo.space import Candidate, Category, Matrix, Space
+from neurobo.space import Space
 from neurobo.studies.tally import Tally
 from neurobo.threads import one_blas_thread
 

@@ -15,8 +15,9 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from neurobo.bench.problem import Problem, of_function
+from neurobo.distributions import categorical, float_range
 from neurobo.optional import require
-from neurobo.space import Params, Space, SpaceLike, categorical, float_range
+from neurobo.space import Params, Space, SpaceLike
 from neurobo.threads import one_blas_thread
 
 FOLDS = 3

@@ -13,7 +13,8 @@ from jaxtyping import Bool, Float
 
 from neurobo.bench.problem import Problem, of_function
 from neurobo.bench.problems.stored import stored
-from neurobo.space import Params, Space, int_range
+from neurobo.distributions import int_range
+from neurobo.space import Params, Space
 
 COUNT = 2000
 WANTED = 1701

@@ -1,0 +1,103 @@
+"""What users write for a parameter, as Optuna's distributions: bounds, ranges and choices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
+
+from neurobo.errors import InvalidInput
+
+
+def float_range(
+    low: float, high: float, *, log: bool = False, step: float | None = None, name: str = ""
+) -> FloatDistribution:
+    """A float parameter in [low, high]; `neurobo.Float`. Returns Optuna's own distribution."""
+    _check_bounds(low, high, log, name)
+    if not low < high:
+        raise InvalidInput(f"{_of(name)}`low` must be below `high`, got low={low}, high={high}")
+    if step is not None:
+        if log:
+            raise InvalidInput(f"{_of(name)}`step` and `log` cannot be combined, got step={step}")
+        if not step > 0:
+            raise InvalidInput(f"{_of(name)}`step` must be positive, got step={step}")
+    return FloatDistribution(low, high, log=log, step=step)
+
+
+def int_range(low: int, high: int, *, log: bool = False, step: int = 1) -> IntDistribution:
+    """An integer parameter in [low, high]; `neurobo.Int`. Returns Optuna's own distribution."""
+    _check_bounds(low, high, log)
+    if low != int(low) or high != int(high):
+        raise InvalidInput(f"`low` and `high` must be whole, got low={low}, high={high}")
+    if low > high:
+        raise InvalidInput(f"`low` must not be above `high`, got low={low}, high={high}")
+    if step < 1 or step != int(step):
+        raise InvalidInput(f"`step` must be a whole number of at least 1, got step={step}")
+    if log and step != 1:
+        raise InvalidInput(f"`step` and `log` cannot be combined, got step={step}")
+    return IntDistribution(int(low), int(high), log=log, step=int(step))
+
+
+def categorical(choices: Iterable[Any]) -> CategoricalDistribution:
+    """A choice among values; `neurobo.Categorical`. Returns Optuna's own distribution."""
+    choices = tuple(choices)
+    if not choices:
+        raise InvalidInput("`choices` must not be empty, got none")
+    for choice in choices:
+        if choice is not None and not isinstance(choice, bool | int | float | str):
+            raise InvalidInput(
+                f"a choice must be None, bool, int, float or str, got {choice!r} "
+                f"({type(choice).__name__})"
+            )
+    if len({(type(c), c) for c in choices}) < len(choices):
+        raise InvalidInput(f"`choices` must be different from each other, got {list(choices)}")
+    return CategoricalDistribution(choices)
+
+
+def distribution_of(name: str, given: Any) -> BaseDistribution:
+    """What a user gave for the parameter `name`, checked."""
+    if isinstance(given, BaseDistribution):
+        if isinstance(given, FloatDistribution) and not (
+            math.isfinite(given.low) and math.isfinite(given.high)
+        ):
+            raise InvalidInput(f"bounds of {name!r} must be finite, got {given}")
+        return given
+    if isinstance(given, Sequence | np.ndarray) and not isinstance(given, str) and len(given) == 2:
+        try:
+            low, high = (float(v) for v in given)
+        except (TypeError, ValueError):
+            raise InvalidInput(f"bounds of {name!r} must be two numbers, got {given!r}") from None
+        return float_range(low, high, name=name)
+    raise InvalidInput(
+        f"parameter {name!r} must be (low, high), neurobo.Float, neurobo.Int or "
+        f"neurobo.Categorical, got {given!r}"
+    )
+
+
+def only_value(distribution: BaseDistribution) -> Any:
+    """That of a distribution with a single one."""
+    if isinstance(distribution, CategoricalDistribution):
+        return distribution.choices[0]
+    assert isinstance(distribution, FloatDistribution | IntDistribution)
+    return distribution.low
+
+
+def _of(name: str) -> str:
+    return f"{name}: " if name else ""
+
+
+def _check_bounds(low: float, high: float, log: bool, name: str = "") -> None:
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise InvalidInput(
+            f"{_of(name)}`low` and `high` must be finite, got low={low}, high={high}"
+        )
+    if log and low <= 0:
+        raise InvalidInput(f"{_of(name)}a log range needs `low` above 0, got low={low}")
