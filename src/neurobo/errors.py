@@ -1,6 +1,7 @@
 """Everything neurobo raises on purpose. Messages say the rule, then what was given."""
 
 import math
+from collections.abc import Collection
 from typing import Any
 
 
@@ -47,6 +48,12 @@ def check_flag(name: str, value: Any) -> bool:
     if not isinstance(value, bool):
         raise InvalidInput(f"{name} must be True or False, got {value!r}")
     return value
+
+
+def check_choice(name: str, value: Any, choices: Collection[Any]) -> None:
+    """Refuse anything but one of the choices."""
+    if value not in choices:
+        raise InvalidInput(f"{name} must be one of {list(choices)}, got {value!r}")
 
 
 def check_count(name: str, value: Any, *, least: int = 1) -> None:

@@ -13,7 +13,7 @@ from neurobo import gp
 from neurobo.acquire import Uncertainty
 from neurobo.columns import Matrix
 from neurobo.data import Data
-from neurobo.errors import InvalidInput, check_count
+from neurobo.errors import InvalidInput, check_choice, check_count
 from neurobo.evidence import unknown
 from neurobo.maximise import any_free, first_free, minimise
 from neurobo.ntk import Wide
@@ -45,8 +45,7 @@ def start_size(space: Space, given: int | str | None, budget: int | None = None)
 
 
 def check_design(design: str) -> None:
-    if design not in DESIGNS:
-        raise InvalidInput(f"start must be one of {list(DESIGNS)}, got {design!r}")
+    check_choice("start", design, DESIGNS)
 
 
 def start_point(

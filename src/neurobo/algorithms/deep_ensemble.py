@@ -20,7 +20,7 @@ from neurobo.acquire import LogExpectedImprovement, expected, expected_best
 from neurobo.algorithms.base import options, register
 from neurobo.algorithms.settings import Gammas, check_gamma, hyper_for
 from neurobo.data import Data
-from neurobo.errors import InvalidInput, check_count
+from neurobo.errors import check_choice, check_count
 from neurobo.maximise import Region, Score
 from neurobo.networks import MLP, Architecture, Gamma, Theta, network_for
 from neurobo.posterior import Recipe, draw, draws
@@ -72,10 +72,7 @@ class DeepEnsemble:
         MLP(self.width, self.depth, self.activation)
         check_count("members", self.members, least=2)
         check_gamma(self.gamma)
-        if self.acquisition not in ("ei", "draw"):
-            raise InvalidInput(
-                f"acquisition must be one of ['ei', 'draw'], got {self.acquisition!r}"
-            )
+        check_choice("acquisition", self.acquisition, ("ei", "draw"))
 
     def _recipe(self, data: Data) -> Recipe:
         network = network_for(data.image, self.width, self.depth, self.activation)

@@ -18,7 +18,7 @@ from neurobo import tangents
 from neurobo.acquire import LowerBound
 from neurobo.algorithms.base import options, register
 from neurobo.data import Data
-from neurobo.errors import InvalidInput, check_number
+from neurobo.errors import check_choice, check_number
 from neurobo.maximise import Region, Score
 from neurobo.networks import MLP, network_for
 from neurobo.posterior import Recipe, draw
@@ -45,14 +45,8 @@ class NeuralBandit:
         MLP(self.width, self.depth, self.activation)
         for name in ("nu", "ridge", "gamma"):
             check_number(name, getattr(self, name), above=0)
-        if self.acquisition not in ("ucb", "ts"):
-            raise InvalidInput(
-                f"acquisition must be one of ['ucb', 'ts'], got {self.acquisition!r}"
-            )
-        if self.covariance not in ("exact", "diagonal"):
-            raise InvalidInput(
-                f"covariance must be one of ['exact', 'diagonal'], got {self.covariance!r}"
-            )
+        check_choice("acquisition", self.acquisition, ("ucb", "ts"))
+        check_choice("covariance", self.covariance, ("exact", "diagonal"))
 
     def posterior(self, key: Array, data: Data) -> tangents.Exact | tangents.Diagonal:
         recipe = Recipe(

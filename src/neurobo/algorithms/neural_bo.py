@@ -22,7 +22,7 @@ from neurobo.acquire import Pointwise
 from neurobo.algorithms.base import options, register
 from neurobo.algorithms.settings import Drawing
 from neurobo.data import Data
-from neurobo.errors import InvalidInput, check_count, check_number
+from neurobo.errors import check_choice, check_count, check_number
 from neurobo.maximise import Score
 from neurobo.networks import Theta
 from neurobo.posterior import Draw, Network, Recipe, draw
@@ -48,10 +48,7 @@ class NeuralBO(Drawing):
         check_count("update_every", self.update_every)
         if self.nu != "theory":
             check_number("nu", self.nu, above=0)
-        if self.sampling not in ("function", "pointwise"):
-            raise InvalidInput(
-                f"sampling must be one of ['function', 'pointwise'], got {self.sampling!r}"
-            )
+        check_choice("sampling", self.sampling, ("function", "pointwise"))
 
     def posterior(self, key: Array, data: Data) -> tangents.Exact:
         """h(x; θ_t) and ν σ_t(x); the network's start θ0 is the same throughout a run."""

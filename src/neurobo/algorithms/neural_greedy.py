@@ -18,7 +18,7 @@ from neurobo import evidence
 from neurobo.algorithms.base import options, register
 from neurobo.algorithms.settings import Drawing, Radius, check_solver
 from neurobo.data import Data
-from neurobo.errors import InvalidInput, check_number
+from neurobo.errors import check_choice, check_number
 from neurobo.evidence import Hyper
 from neurobo.maximise import Score
 from neurobo.ntk import Wide
@@ -49,10 +49,7 @@ class NeuralGreedy(Drawing):
         super().__post_init__()
         if self.scale != "theory":
             check_number("scale", self.scale, above=0)
-        if self.surrogate not in SURROGATES:
-            raise InvalidInput(
-                f"surrogate must be one of {list(SURROGATES)}, got {self.surrogate!r}"
-            )
+        check_choice("surrogate", self.surrogate, SURROGATES)
         check_solver(self.solver)
 
     def score(self, key: Array, data: Data, number: int) -> Score:

@@ -17,12 +17,10 @@ from neurobo import evidence, gp
 from neurobo.acquire import LogExpectedImprovement, LowerBound, expected, expected_best
 from neurobo.algorithms.base import options, register
 from neurobo.data import Data
-from neurobo.errors import InvalidInput, check_number
+from neurobo.errors import check_choice, check_number
 from neurobo.maximise import Region, Score
 from neurobo.ntk import Wide
 from neurobo.schedules import sto_beta
-
-ACQUISITIONS = ("ei", "ucb", "ts")
 
 
 @options
@@ -48,10 +46,7 @@ class NTKGP:
             check_number("beta", self.beta, least=0)
         if self.noise is not None:
             check_number("noise", self.noise, least=0)
-        if self.acquisition not in ACQUISITIONS:
-            raise InvalidInput(
-                f"acquisition must be one of {list(ACQUISITIONS)}, got {self.acquisition!r}"
-            )
+        check_choice("acquisition", self.acquisition, ("ei", "ucb", "ts"))
 
     def score(self, key: Array, data: Data, number: int) -> Score:
         if self.acquisition == "ts" or not data.n:

@@ -19,7 +19,7 @@ from jax import Array
 from neurobo.acquire import LogExpectedImprovement, expected, expected_best
 from neurobo.algorithms.base import options, register
 from neurobo.data import Data
-from neurobo.errors import InvalidInput, NeuroboWarning, check_number
+from neurobo.errors import InvalidInput, NeuroboWarning, check_choice, check_number
 from neurobo.law_evidence import CLEARLY, TRUSTED, Settings, affordable, scheduled
 from neurobo.law_model import Hyper, Known, LawPosterior, condition, draws, posterior, trained
 from neurobo.laws import Laws
@@ -76,11 +76,8 @@ class PINNBO:
             raise InvalidInput(f'additive must be true, false or "auto", got {self.additive!r}')
         if self.noise is not None:
             check_number("noise", self.noise, least=0)
-        for name, choices in (("surrogate", SURROGATES), ("acquisition", ("ts", "ei"))):
-            if getattr(self, name) not in choices:
-                raise InvalidInput(
-                    f"{name} must be one of {list(choices)}, got {getattr(self, name)!r}"
-                )
+        check_choice("surrogate", self.surrogate, SURROGATES)
+        check_choice("acquisition", self.acquisition, ("ts", "ei"))
         if self.activation == "relu":
             raise InvalidInput(
                 "activation must have derivatives of every order, such as tanh, got 'relu'"

@@ -16,7 +16,7 @@ from neurobo import evidence, gp
 from neurobo.acquire import means
 from neurobo.algorithms.base import options
 from neurobo.data import Data
-from neurobo.errors import InvalidInput, check_number
+from neurobo.errors import InvalidInput, check_choice, check_number
 from neurobo.evidence import Hyper
 from neurobo.maximise import RADIUS, Region
 from neurobo.networks import CNN, MLP, Architecture, network_for
@@ -33,8 +33,7 @@ def check_gamma(gamma: Gammas) -> None:
 
 
 def check_solver(solver: str, *, known: Collection[str] = ("adam", "gauss-newton")) -> None:
-    if solver not in known:
-        raise InvalidInput(f"solver must be one of {sorted(known)}, got {solver!r}")
+    check_choice("solver", solver, sorted(known))
 
 
 Radius = float | Literal["auto"] | None
