@@ -5,14 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
-from functools import lru_cache
 from typing import Literal
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
-from neurobo import evidence, gp
+from neurobo import evidence, gp, image_evidence
 from neurobo.acquire import means
 from neurobo.algorithms.base import options
 from neurobo.data import Data
@@ -21,8 +18,6 @@ from neurobo.evidence import Hyper
 from neurobo.maximise import RADIUS, Region
 from neurobo.networks import CNN, MLP, Architecture, network_for
 from neurobo.ntk import Wide
-from neurobo.posterior import random_network
-from neurobo.rows import ValueRows
 
 Gammas = float | Literal["evidence", "grid"]
 
@@ -111,7 +106,7 @@ def hyper_for(
     if isinstance(gamma, float | int):
         return Hyper((gamma, gamma), 1.0, noise or 0.0, ones)
     if isinstance(network, CNN):
-        found = _of_images(data, network)
+        found = image_evidence.fit(data, network)
         return found if noise is None else replace(found, noise=noise)
     assert isinstance(network, MLP)
     wide = Wide(network.depth, network.activation)
@@ -119,33 +114,3 @@ def hyper_for(
         return evidence.scheduled(data, wide, ard=ard, noise=noise)
     best = evidence.by_leaving_out(data, wide)
     return Hyper((best, best), 1.0, noise or 0.0, ones)
-
-
-IMAGE_GAMMAS = ((1.5, 0.1), (1.5, 1.0), (3.0, 0.1))
-"""σ_w and σ_b that the evidence chooses from for images."""
-
-
-def _of_images(data: Data, network: CNN) -> Hyper:
-    """Evidence with the kernel of one finite network: that of the wide limit is not known."""
-    if not data.n:
-        return Hyper(IMAGE_GAMMAS[0], 1.0, 0.0, (1.0,) * data.x.shape[1])
-    y = data.y[: data.n]
-    found = []
-    for gamma in IMAGE_GAMMAS:
-        kernel = np.asarray(_image_kernel(network, gamma, data.x.tobytes(), data.x.shape))
-        found.append((*evidence.of_kernel(kernel[: data.n, : data.n], y), gamma))
-    _, variance, noise, gamma = min(found)
-    return Hyper(gamma, float(np.sqrt(variance)), noise, (1.0,) * data.x.shape[1])
-
-
-@lru_cache(maxsize=8)
-def _image_kernel(
-    network: CNN, gamma: tuple[float, float], x: bytes, shape: tuple[int, int]
-) -> np.ndarray:
-    rows = ValueRows(network, jnp.asarray(gamma), jnp.asarray(np.frombuffer(x).reshape(shape)))
-    # Any network will do: this only asks how large the kernels of such networks are.
-    theta = random_network(network, jax.random.key(0), shape[1])
-    return np.asarray(_gram(rows, theta))
-
-
-_gram = jax.jit(lambda rows, theta: rows.gram(theta))
