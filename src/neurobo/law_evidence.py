@@ -29,8 +29,9 @@ from scipy.linalg import cholesky, solve_triangular
 from neurobo.data import Data
 from neurobo.law_features import Around, Features, features
 from neurobo.law_model import ROUNDS, Hyper, Known, Units, known, law_targets, mean_of
+from neurobo.law_networks import ample
 from neurobo.laws import Laws
-from neurobo.networks import MLP, Additive, Architecture
+from neurobo.networks import Additive, Architecture
 from neurobo.tangents import tangent_kernel
 
 GAMMAS = tuple((w, b) for w in (0.7, 1.3, 2.5, 4.5, 8.0, 16.0, 32.0, 64.0) for b in (1.0, 3.0))
@@ -271,7 +272,7 @@ class _Given:
         """A question of γ, not of the width: a network of a hundred units has too few gradients to
         do as it likes between some hundred points, however rough it is."""
         search, found = self.search, self.found
-        wide = _ample(found.network, search.data.x.shape[1])
+        wide = ample(found.network, search.data.x.shape[1])
         if wide != found.network:
             found = features(self.laws, wide, found.gamma, search.key, self.around)
         good = found.good > 0
@@ -305,22 +306,3 @@ class _Given:
         trust = tuple(np.where(free >= LEVELS[-1], np.inf, free).tolist())
         total = best.cost + float(prior + _level_prior(free).sum() / len(free))
         return total, Hyper(found.network, found.gamma, scale / np.sqrt(kappa), noise, trust)
-
-
-PARAMETERS = 8192
-"""Of a single hidden layer at most: gradients of some hundred rows are kept for many γ."""
-AMPLE = 1024
-"""Units."""
-
-
-def affordable(network: MLP, columns: int) -> MLP:
-    """Every unit of a single layer has a weight for each column: memory grows with both."""
-    if network.depth > 1:
-        return network
-    return replace(network, width=min(network.width, PARAMETERS // (columns + 2)))
-
-
-def _ample(network: Architecture, columns: int) -> Architecture:
-    if not isinstance(network, MLP) or network.depth > 1:
-        return network
-    return affordable(replace(network, width=max(network.width, AMPLE)), columns)

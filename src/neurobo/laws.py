@@ -119,6 +119,11 @@ class Laws:
     def affine(self) -> bool:
         return all(law.affine for law in self.laws)
 
+    @property
+    def moving(self) -> bool:
+        """Whether some points are others in each suggestion."""
+        return any(law.pde.refresh for law in self.laws)
+
     @cached_property
     def few(self) -> Laws:
         """With less points: enough to judge them by."""

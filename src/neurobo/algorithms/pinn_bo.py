@@ -6,32 +6,26 @@ minimum of a function drawn from the posterior given both.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Literal
-from weakref import WeakSet
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import Array
 
 from neurobo.acquire import LogExpectedImprovement, expected, expected_best
 from neurobo.algorithms.base import options, register
 from neurobo.data import Data
-from neurobo.errors import InvalidInput, NeuroboWarning, check_choice, check_number
-from neurobo.law_evidence import CLEARLY, TRUSTED, Settings, affordable, scheduled
-from neurobo.law_model import Hyper, Known, LawPosterior, condition, draws, posterior, trained
+from neurobo.errors import InvalidInput, check_choice, check_number
+from neurobo.law_doubts import warn_about_doubts
+from neurobo.law_evidence import Settings, scheduled
+from neurobo.law_information import theory_nu
+from neurobo.law_model import Known, LawPosterior, condition, draws, posterior, trained
+from neurobo.law_networks import candidates
 from neurobo.laws import Laws
 from neurobo.maximise import Region, Score
-from neurobo.networks import MLP, Additive, Architecture
-from neurobo.ntk import information_gain, interaction_information
-from neurobo.physics import PDE
+from neurobo.networks import MLP
 from neurobo.posterior import SURROGATES
-from neurobo.schedules import pinn_nu
-
-MANY = 4
-"""Columns above which sums of functions of one column are considered."""
 
 
 @options
@@ -58,7 +52,6 @@ class PINNBO:
     depth: int = 1
     activation: str = "sin"
     """The paper has tanh in two to four layers."""
-
     additive: bool | Literal["auto"] = "auto"
     """Whether the evidence may also choose a network that is a sum of functions of one column each.
     "auto": above 4 columns, where a law at some hundred points says little to other networks."""
@@ -90,12 +83,12 @@ class PINNBO:
         """A batch: one draw for each number."""
         if self.acquisition == "ei" and data.n:
             return [self._improvement(key, data, number) for number in numbers]
-        if _moves(data):
-            return [self._draw(key, data, number) for number in numbers]
+        if data.laws is not None and data.laws.moving:
+            return [self.sample(key, data, number) for number in numbers]
         return self._draws(key, data, numbers)
 
     def sample(self, key: Array, data: Data, number: int) -> Score:
-        return self._draw(key, data, number)
+        return self._draws(key, data, [number])[0]
 
     def posterior(self, key: Array, data: Data, number: int = 0) -> LawPosterior:
         """Mean and standard deviation of Lemma 5.3.4."""
@@ -108,15 +101,6 @@ class PINNBO:
     @property
     def _network(self) -> MLP:
         return MLP(self.width, self.depth, self.activation)
-
-    def _networks(self, data: Data) -> tuple[Architecture, ...]:
-        columns = data.x.shape[1]
-        network = affordable(self._network, columns)
-        many = columns > MANY if self.additive == "auto" else self.additive
-        return (network, Additive(self.width, self.activation)) if many else (network,)
-
-    def _draw(self, key: Array, data: Data, number: int) -> Score:
-        return self._draws(key, data, [number])[0]
 
     def _draws(self, key: Array, data: Data, numbers: Sequence[int]) -> list[Score]:
         state = self._state(key, data, numbers[0])
@@ -138,55 +122,19 @@ class PINNBO:
         name = jax.random.fold_in(key, 2**31)
         weight = None if self.weight == "evidence" else self.weight
         gamma = None if self.gamma == "evidence" else self.gamma
-        settings = Settings(self._networks(data), gamma, self.noise, weight)
-        hyper = scheduled(name, data, laws, settings)
-        _warn_about_doubts(laws, hyper)
+        networks = candidates(self._network, data.x.shape[1], self.additive)
+        hyper = scheduled(name, data, laws, Settings(networks, gamma, self.noise, weight))
+        warn_about_doubts(laws, hyper)
         return condition(name, data, laws, hyper)
 
     def _nu(self, state: Known) -> float:
-        if self.nu != "theory":
-            return self.nu
-        n, kappa = state.data.n, state.found.typical
-        gram = np.asarray(state.rows.values_only.gram(None))[:n, :n] / kappa
-        good = np.isfinite(state.law_ridge)
-        cross = state.found.cross(state.data.x[:n])[:, good] / kappa
-        among = state.found.among[np.ix_(good, good)] / kappa
-        values, mixed, laws = (jnp.asarray(v) for v in (gram, cross, among))
-        told = good.any()
-        shared = float(interaction_information(values, mixed, laws, 1.0, 1.0)) if told else 0.0
-        law_sd = np.sqrt(np.min(state.hyper.trust)) if told else 0.0
-        gain = float(information_gain(values, 1.0))
-        return pinn_nu(gain, shared, float(np.sqrt(state.hyper.noise)), float(law_sd))
+        return theory_nu(state) if self.nu == "theory" else self.nu
 
 
 def _laws(data: Data, number: int) -> Laws:
     assert data.laws is not None  # `check_physics` has seen to it
     best = data.x[data.order[0]] if data.n else None
     return data.laws.at(number, best)
-
-
-def _moves(data: Data) -> bool:
-    """Whether the points of a law are others in each suggestion."""
-    return data.laws is not None and any(law.pde.refresh for law in data.laws.laws)
-
-
-_warned: WeakSet[PDE] = WeakSet()
-
-
-def _warn_about_doubts(laws: Laws, hyper: Hyper) -> None:
-    """Once for each law."""
-    for i, (law, doubt) in enumerate(zip(laws.laws, hyper.doubt, strict=False)):
-        if doubt > CLEARLY and hyper.trust[i] > TRUSTED and law.pde not in _warned:
-            _warned.add(law.pde)
-            size = np.sqrt(hyper.trust[i])
-            how = f"with an error of {size:.0%} of its usual size" if size < 10 else "not at all"
-            warnings.warn(
-                f"law {i + 1} of {len(laws.laws)} does not fit the observations, which are "
-                f"e^{doubt:.1f} times as likely if it need not hold; it now counts {how} (it may "
-                "be wrong, or the objective too abrupt for the points at which it is asked for)",
-                NeuroboWarning,
-                stacklevel=2,
-            )
 
 
 register("pinn-bo", PINNBO, "Draws that obey your differential equation: needs physics=PDE(...).")
