@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import finals
 import numpy as np
 
 from neurobo.bench import report, tables
@@ -22,6 +23,8 @@ from neurobo.bench.report.blocks import Cell, Items, Table
 from neurobo.bench.report.markdown import escape, table_text
 from neurobo.bench.suites import GAMMAS
 
+KEPT = ("cbo", "noisy")
+"""Suites whose last figures are kept in benchmarks/reference/finals, whole records or not."""
 PAGE = Path("docs/results.md")
 RESULTS = Path("results")
 
@@ -89,7 +92,7 @@ def gamma() -> str:
 
 def chosen(suite: str, *sections: str) -> str:
     """Parts of the report of a suite, without its pictures."""
-    results = tables.read(RESULTS / suite)
+    results = finals.results(suite) if suite in KEPT else tables.read(RESULTS / suite)
     parts = []
     for section in report.build(results, suite).sections:
         for block in section.blocks if section.title in sections else ():
@@ -107,6 +110,8 @@ PARTS: dict[str, Callable[[], str]] = {
     "bbob": lambda: chosen("bbob", "In short", "What was run", "COCO bbob"),
     "peers": lambda: chosen("peers", "In short", "What was run", "Results", "Mean ranks"),
     "mixed": lambda: chosen("mixed", "In short", "What was run", "Results"),
+    "cbo": lambda: chosen("cbo", "Regret plus violation"),
+    "noisy": lambda: chosen("noisy", "Results", "Tests"),
 }
 
 
@@ -118,9 +123,11 @@ def main() -> None:
     for suite, arguments in RUNS.items() if not options.no_run else ():
         command = [str(Path(sys.executable).parent / "neurobo"), "bench", "run", suite]
         subprocess.run([*command, *arguments, "--jobs", options.jobs], check=False)
+    for name in KEPT:
+        finals.update(name)
     text = PAGE.read_text()
     for name, part in PARTS.items():
-        if (RESULTS / name / "runs.jsonl").exists():
+        if name in KEPT or (RESULTS / name / "runs.jsonl").exists():
             start, end = f"<!-- {name} -->", f"<!-- /{name} -->"
             before, _, rest = text.partition(start)
             text = f"{before}{start}\n\n{part()}\n\n{end}{rest.partition(end)[2]}"

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from neurobo.cli.shared import DEFAULT, AsJson, File, open_file, say
+from neurobo.cli.shared import DEFAULT, AsJson, File, open_file, read_file, say
 from neurobo.errors import InvalidInput
 
 
@@ -27,10 +27,9 @@ def import_(
     from rich.progress import track
 
     from neurobo.studies.store import explained, open_study
-    from neurobo.studies.study_file import read_study
     from neurobo.studies.transfer import read_results, store_rows
 
-    study_file = read_study(file)
+    study_file = read_file(file)
     reading = read_results(study_file, results, value_column)
     if reading.bad and not skip_bad:
         shown = "".join(f"\n  {text}" for text in reading.bad[:50])
