@@ -5,6 +5,9 @@
     python benchmarks/physics.py --table                 # what there is, and its picture
     python benchmarks/physics.py --cost                  # seconds of a suggestion with a law
 
+What the tests need of each run is kept in benchmarks/reference/physics.csv, so that runs on several
+machines count together; the picture shows the runs in results/physics.
+
 Synthetic functions have the paper's noise, a variance of 1 % of their range; heat and beam have
 none. The lowest true values are compared, paired by seed, after so many evaluations that the method
 without the law has not converged: fewer than the paper's for heat and beam, which it solves with
@@ -14,6 +17,7 @@ without the law has not converged: fewer than the paper's for heat and beam, whi
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import time
 import warnings
@@ -37,6 +41,7 @@ from neurobo.physics import laplacian
 from neurobo.start import default_size
 
 RESULTS = Path("results/physics/runs.jsonl")
+KEPT = Path("benchmarks/reference/physics.csv")
 PICTURE = Path("docs/pictures/physics.png")
 SEEDS, FIRST = 8, 1000
 """Settings and budgets were chosen on lower seeds."""
@@ -90,23 +95,53 @@ def records() -> list[dict[str, Any]]:
     ) else []  # fmt: skip
 
 
-def pairs(
-    runs: Sequence[dict[str, Any]], name: str, a: str, b: str, *, summed: bool = False
-) -> np.ndarray:
-    """The values of two methods, for the seeds that both have: after so many evaluations, or their
-    sum over all of a run, which says how soon it got there."""
-    at = COMPARED.get(name, BUDGETS[name]) - 1
-    last = {
-        (r["method"], r["seed"]): float(np.sum(r["best"])) if summed else r["best"][at]
-        for r in runs
-        if r["problem"] == name
-    }
-    seeds = [seed for m, seed in last if m == a and (b, seed) in last]
-    return np.array([[last[a, seed], last[b, seed]] for seed in seeds]).reshape(-1, 2).T
+def figures(r: dict[str, Any]) -> dict[str, Any]:
+    """What the tables need of a run: the regret where the tests look, its sum over the run, which
+    says how soon it got there, and after how many evaluations 95 % of the optimum were reached (one
+    more than all if never)."""
+    regret = np.array(r["best"]) - (r["optimum"] or 0.0)
+    reached = np.array(r["best"]) <= 0.95 * (r["optimum"] or 0.0)
+    return {
+        "problem": r["problem"], "method": r["method"], "seed": r["seed"],
+        "regret": float(f"{regret[COMPARED.get(r['problem'], BUDGETS[r['problem']]) - 1]:.6g}"),
+        "summed": float(f"{np.sum(regret):.6g}"),
+        "solved": int(np.argmax(reached)) + 1 if reached.any() else len(reached) + 1,
+        "warned": int(bool(r["warned"])),
+    }  # fmt: skip
+
+
+def summaries() -> list[dict[str, Any]]:
+    """Of all runs there are, here and kept; what was run here counts."""
+    found = {}
+    if KEPT.exists():
+        with KEPT.open(newline="") as file:
+            for row in csv.DictReader(file):
+                numbers = {k: int(row[k]) for k in ("seed", "solved", "warned")}
+                values = {k: float(row[k]) for k in ("regret", "summed")}
+                found[row["problem"], row["method"], numbers["seed"]] = {**row, **numbers, **values}
+    for r in records():
+        found[r["problem"], r["method"], r["seed"]] = figures(r)
+    rows = [found[key] for key in sorted(found)]
+    with KEPT.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    return rows
+
+
+def pairs(runs: Sequence[dict[str, Any]], name: str, a: str, b: str, what: str) -> np.ndarray:
+    """The figures of two methods, for the seeds that both have."""
+    known = {(r["method"], r["seed"]): r[what] for r in runs if r["problem"] == name}
+    seeds = [seed for m, seed in known if m == a and (b, seed) in known]
+    return np.array([[known[a, seed], known[b, seed]] for seed in seeds]).reshape(-1, 2).T
+
+
+def of(runs: Sequence[dict[str, Any]], name: str, label: str) -> list[dict[str, Any]]:
+    return [r for r in runs if (r["problem"], r["method"]) == (name, label)]
 
 
 def table() -> None:
-    runs = records()
+    runs = summaries()
     names = [name for name in BUDGETS if any(r["problem"] == name for r in runs)]
     print("Median simple regret (seeds)\n")
     shown = (*METHODS, WRONG)
@@ -114,31 +149,27 @@ def table() -> None:
     for name in names:
         cells = []
         for label in shown:
-            mine = [r for r in runs if (r["problem"], r["method"]) == (name, label)]
-            at = COMPARED.get(name, BUDGETS[name])
-            regret = [r["best"][at - 1] - (r["optimum"] or 0.0) for r in mine]
-            cells.append(f"{np.median(regret):.4g} ({len(mine)})" if mine else "")
+            regret = [r["regret"] for r in of(runs, name, label)]
+            cells.append(f"{np.median(regret):.4g} ({len(regret)})" if regret else "")
         print(f"| {name} | {COMPARED.get(name, BUDGETS[name])} |", " | ".join(cells), "|")
     for other in (WITHOUT, *PEERS):
-        compare(runs, names, other)
-    compare(runs, names, WITHOUT, summed=True)
+        for what in ("regret", "summed"):
+            compare(runs, names, other, what)
     evaluations(runs, names)
     wrong_law(runs, names)
-    if len(names) == len(BUDGETS):
-        picture(runs)
+    if all(any(r["problem"] == name for r in records()) for name in BUDGETS):
+        picture(records())
 
 
-def compare(
-    runs: Sequence[dict[str, Any]], names: Sequence[str], other: str, *, summed: bool = False
-) -> None:
-    tested = [(name, pairs(runs, name, OURS, other, summed=summed)) for name in names]
+def compare(runs: Sequence[dict[str, Any]], names: Sequence[str], other: str, what: str) -> None:
+    tested = [(name, pairs(runs, name, OURS, other, what)) for name in names]
     tested = [(name, p) for name, p in tested if p.shape[1] >= 2]
     if not tested:
         return
     better = adjusted(np.array([lower(a, b).p for _, (a, b) in tested]))
     worse = adjusted(np.array([lower(b, a).p for _, (a, b) in tested]))
-    what = ", regret summed over the run" if summed else ""
-    print(f"\n`{OURS}` against `{other}`{what}, one-sided, Benjamini-Hochberg\n")
+    words = {"regret": "", "summed": ", regret summed over the run"}[what]
+    print(f"\n`{OURS}` against `{other}`{words}, one-sided, Benjamini-Hochberg\n")
     print("| problem | seeds | lower in | p better | p worse |\n|---|---|---|---|---|")
     for (name, (a, b)), p, q in zip(tested, better, worse, strict=True):
         print(f"| {name} | {len(a)} | {np.sum(a < b)} | {p:.2g} | {q:.2g} |")
@@ -149,36 +180,28 @@ def compare(
 
 
 def evaluations(runs: Sequence[dict[str, Any]], names: Sequence[str]) -> None:
-    """To reach 95 % of a heat problem's highest temperature; a run that does not counts whole."""
+    """To reach 95 % of a heat problem's highest temperature."""
     print("\n| evaluations to 95 %, median | with | without | GP-EI |\n|---|---|---|---|")
     for name in names:
-        if not name.startswith("heat"):
-            continue
-        cells = []
-        for label in (OURS, WITHOUT, PEERS[0]):
-            mine = [r for r in runs if (r["problem"], r["method"]) == (name, label)]
-            counts = [
-                int(np.argmax(reached)) + 1 if reached.any() else len(reached) + 1
-                for reached in (np.array(r["best"]) <= 0.95 * r["optimum"] for r in mine)
+        if name.startswith("heat"):
+            cells = [
+                f"{np.median(counts):g}" if counts else ""
+                for counts in (
+                    [r["solved"] for r in of(runs, name, label)]
+                    for label in (OURS, WITHOUT, PEERS[0])
+                )
             ]
-            cells.append(f"{np.median(counts):g}" if counts else "")
-        print(f"| {name} |", " | ".join(cells), "|")
+            print(f"| {name} |", " | ".join(cells), "|")
 
 
 def wrong_law(runs: Sequence[dict[str, Any]], names: Sequence[str]) -> None:
     """Regret summed over the evaluations of a run: at the end there may be none."""
     print("\n| wrong law | seeds | summed regret with / without it | warned |\n|---|---|---|---|")
     for name in names:
-        summed: dict[str, dict[int, float]] = {WRONG: {}, WITHOUT: {}}
-        mine = [r for r in runs if r["problem"] == name]
-        for r in mine:
-            if r["method"] in summed:
-                summed[r["method"]][r["seed"]] = float(np.sum(np.array(r["best"]) - r["optimum"]))
-        both = sorted(summed[WRONG].keys() & summed[WITHOUT].keys())
-        if both:
-            a, b = (np.mean([summed[label][seed] for seed in both]) for label in (WRONG, WITHOUT))
-            warned = sum(bool(r["warned"]) for r in mine if r["method"] == WRONG)
-            print(f"| {name} | {len(both)} | {a / b:.2f} | {warned} |")
+        a, b = pairs(runs, name, WRONG, WITHOUT, "summed")
+        if len(a):
+            warned = sum(r["warned"] for r in of(runs, name, WRONG))
+            print(f"| {name} | {len(a)} | {a.mean() / b.mean():.2f} | {warned} |")
 
 
 def picture(runs: Sequence[dict[str, Any]]) -> None:
