@@ -87,11 +87,29 @@ def test_a_study_keeps_who_proposed_a_trial_and_goes_on_the_same_way() -> None:
     study.optimize(objective, n_trials=9)
     members = [member_of(t) for t in study.trials]
     assert members[:4] == [""] * 4
-    assert set(members[4:]) <= set(NAMES)
-    assert len(set(members[4:])) == 3
+    assert members[4] == "middle"
+    assert set(members[5:]) <= set(NAMES)
+    assert len(set(members[5:])) == 3
     assert neurobo.suggest(space, study, seed=0, n_startup_trials=4) == [
         dict(study.ask(study.trials[0].distributions).params)
     ]
+
+
+def test_the_middle_of_the_box_is_tried_once_and_only_if_nothing_is_near_it() -> None:
+    space = {"x": (0.0, 4.0), "lr": neurobo.Float(1e-4, 1.0, log=True), "n": neurobo.Int(1, 2),
+             "c": neurobo.Categorical(["a", "b"])}  # fmt: skip
+    start = [({"x": x, "lr": 1e-4, "n": 1, "c": "b"}, x) for x in (0.0, 1.0, 3.0, 4.0)]
+    (first,) = neurobo.suggest(space, start, seed=0, n_startup_trials=4)
+    assert first["x"] == pytest.approx(2.0, abs=1e-3)
+    assert first["lr"] == pytest.approx(1e-2, rel=1e-3)
+    (after,) = neurobo.suggest(space, [*start, (first, None)], seed=0, n_startup_trials=4)
+    assert abs(after["x"] - 2.0) > 0.01 or abs(np.log10(after["lr"]) + 2) > 0.01
+    near = [*start, ({**first, "x": 2.4}, 1.0)]
+    (other,) = neurobo.suggest(space, near, seed=0, n_startup_trials=4)
+    assert abs(other["x"] - 2.0) > 0.01 or abs(np.log10(other["lr"]) + 2) > 0.01
+    off = neurobo.Auto(middle=False)
+    (other,) = neurobo.suggest(space, start, seed=0, n_startup_trials=4, algorithm=off)
+    assert abs(other["x"] - 2.0) > 0.01 or abs(np.log10(other["lr"]) + 2) > 0.01
 
 
 def test_bad_options_are_refused() -> None:

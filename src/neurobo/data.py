@@ -154,6 +154,8 @@ class Data:
     """Differential equations that the objective obeys."""
     members: tuple[str, ...] = ()
     """Which member of a portfolio proposed each observation; empty if nobody knows."""
+    middle: Float[np.ndarray, " columns"] | None = None
+    """The middle of the box (0 for categories), if nothing was tried near it."""
 
     @cached_property
     def n(self) -> int:
@@ -216,6 +218,7 @@ class Data:
             image=space.image,
             limits=_limits(space, trials, points, good),
             members=tuple(np.array(trials.members)[good].tolist()) if trials.members else (),
+            middle=_untried_middle(space, taken),
         )
 
     @staticmethod
@@ -234,6 +237,22 @@ class Data:
             pending=x[:0],
             taken=x,
         )
+
+
+NEAR_THE_MIDDLE = 0.25
+"""In every number; the box has half-width 1."""
+
+
+def _untried_middle(
+    space: Space, tried: Float[np.ndarray, "m encoded"]
+) -> Float[np.ndarray, " columns"] | None:
+    """The middle of all numbers' ranges, unless a point was tried near it or there are pools."""
+    numeric = space.numeric
+    if not numeric.any() or space.pools:
+        return None
+    middle = np.where(numeric, space.snap(np.zeros((1, space.dim)))[0], 0.0)
+    away = np.max(np.abs(tried - middle), axis=1, where=numeric, initial=0.0)
+    return None if np.any(away <= NEAR_THE_MIDDLE) else middle
 
 
 CRASH = "neurobo:crash"

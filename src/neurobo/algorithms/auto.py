@@ -7,9 +7,13 @@ point a small region helps both in many dimensions. So members take turns.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
+import jax
+import jax.numpy as jnp
 from jax import Array
+from jaxtyping import Float
 
 from neurobo import credit, trust
 from neurobo.acquire import Posterior
@@ -21,6 +25,29 @@ from neurobo.algorithms.settings import best_row
 from neurobo.data import Data
 from neurobo.errors import InvalidInput, check_flag
 from neurobo.maximise import Region, Score
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Distance:
+    """x -> its squared distance from a point."""
+
+    point: Float[Array, " d"]
+
+    def __call__(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
+        return jnp.sum((x - self.point) ** 2, axis=1)
+
+
+class Middle:
+    """The middle of the box. A design has no point near it in many dimensions, where the middle
+    is nearer to most optima than any of its points."""
+
+    def score(self, key: Array, data: Data, number: int) -> Score:
+        assert data.middle is not None
+        return Distance(jnp.asarray(data.middle))
+
+    def region(self, data: Data, number: int) -> Region | None:
+        return None
 
 
 class Member(NamedTuple):
@@ -50,6 +77,8 @@ LAWFUL = {"physics": Member(PINNBO(), local=False)}
 """Where a law is known."""
 PICTURES = {"network": Member(NETWORK, local=False)}
 """For candidates that are images: convolutional networks."""
+FIRST = {"middle": Member(Middle(), local=False)}
+"""Once, before the others."""
 
 
 @options
@@ -61,6 +90,8 @@ class Auto:
     """Who takes part, with a plus between them; there is also "network", which looks everywhere."""
     credit: bool = False
     """Whether members that do well get more turns, instead of one after the other."""
+    middle: bool = True
+    """Whether the middle of the box is tried first, if no point of the start is near it."""
 
     needs_physics = False
 
@@ -71,6 +102,7 @@ class Auto:
                 f"{self.members!r}"
             )
         check_flag("credit", self.credit)
+        check_flag("middle", self.middle)
 
     def member(self, data: Data, number: int) -> str:
         names = list(self._team(data))
@@ -109,6 +141,8 @@ class Auto:
             return LAWFUL
         if data.image is not None:
             return PICTURES
+        if self.middle and data.middle is not None and not data.limits:
+            return FIRST
         every = MEMBERS if data.x.shape[1] <= MANY else MEMBERS_OF_MANY
         return {name: every[name] for name in self._names}
 
