@@ -16,12 +16,12 @@ import numpy as np
 from jax import Array
 from jaxtyping import Float
 
-from neurobo import together
+from neurobo import together, trust
 from neurobo.acquire import LogExpectedImprovement, expected, expected_best
 from neurobo.algorithms.base import options, register
 from neurobo.algorithms.settings import check_solver
 from neurobo.data import Data
-from neurobo.errors import check_number
+from neurobo.errors import check_flag, check_number
 from neurobo.feasibility import Feasibility
 from neurobo.maximise import Region, Score
 from neurobo.networks import MLP, network_for
@@ -60,6 +60,9 @@ class NeuralCBO:
     """The text's ReLU networks have two layers; erf ones did better in our comparison."""
     solver: Literal["gauss-newton", "adam", "sgd"] = "gauss-newton"
     """"sgd" is the text's one pass over the data."""
+    trust_region: bool = True
+    """Whether every other pair of suggestions, a hopeful and a cautious one, stays near the best
+    point, as far away as the history says. False: never, as in the text."""
 
     def __post_init__(self) -> None:
         MLP(self.width, self.depth, self.activation)
@@ -68,6 +71,7 @@ class NeuralCBO:
         least = 1.0 if self.beta == "theory" else float(np.sqrt(self.beta))
         check_number("caution", self.caution, least=-least)
         check_solver(self.solver, known=SOLVERS)
+        check_flag("trust_region", self.trust_region)
 
     @property
     def feasibility(self) -> Feasibility:
@@ -89,7 +93,9 @@ class NeuralCBO:
         return LogExpectedImprovement(found, jnp.asarray(best))
 
     def region(self, data: Data, number: int) -> Region | None:
-        return None
+        if not self.trust_region or not data.n or not number // 2 % 2:
+            return None
+        return Region(int(data.order[0]), trust.radius(data))
 
 
 register("neural-cbo", NeuralCBO, "Expected improvement where unknown constraints may hold.")
