@@ -127,8 +127,9 @@ def main() -> None:
         finals.update(name)
     text = PAGE.read_text()
     for name, part in PARTS.items():
-        if name in KEPT or (RESULTS / name / "runs.jsonl").exists():
-            start, end = f"<!-- {name} -->", f"<!-- /{name} -->"
+        start, end = f"<!-- {name} -->", f"<!-- /{name} -->"
+        known = name in KEPT or (RESULTS / name / "runs.jsonl").exists()
+        if known and start in text:
             before, _, rest = text.partition(start)
             text = f"{before}{start}\n\n{part()}\n\n{end}{rest.partition(end)[2]}"
     PAGE.write_text(text)
