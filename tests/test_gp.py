@@ -97,7 +97,7 @@ def test_sto_bnts_with_wide_networks_has_the_distribution_of_ntk_gp(x64: None) -
     x, y, at = _data()
     data, points = Data.pad(x, y), jnp.asarray(at)
     wide_hyper = Hyper((1.3, 1.3), 1.0, 0.05, (1.0,) * x.shape[1])
-    exact = gp.condition(data, Wide(1, "erf"), wide_hyper)
+    exact = gp.condition(data, Wide(1, "erf", sphere=True), wide_hyper)
     algorithm = neurobo.STOBNTS(width=2048, depth=1, activation="erf", gamma=1.3, noise=0.05)
     sample = []
     for i in range(0, N, 10):

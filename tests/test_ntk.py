@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from jax.test_util import check_grads
 
+from neurobo import evidence, gp
+from neurobo.data import Data
 from neurobo.errors import InvalidInput
-from neurobo.networks import ACTIVATIONS, MLP
+from neurobo.networks import ACTIVATIONS, MLP, on_sphere
 from neurobo.ntk import (
     Wide,
     _arcsin,
@@ -47,6 +49,49 @@ def test_wide_networks_approach_the_closed_forms(x64: None, activation: str, dep
     for gram, limit, bound in zip(found, exact, (0.3, 0.02), strict=True):
         scale = np.sqrt(np.outer(np.diag(limit), np.diag(limit)))
         np.testing.assert_allclose(gram / scale, limit / scale, atol=bound)
+
+
+def test_points_on_a_sphere_have_one_length_and_one_variance(x64: None) -> None:
+    corners = jnp.asarray([[1.0, -1.0, 1.0], [0.0, 0.0, 0.0]])
+    x, scales = jnp.concatenate([_points(5, 3), corners]), jnp.asarray([2.0, 0.5, 1.0])
+    lifted = on_sphere(x, scales)
+    np.testing.assert_allclose(jnp.sum(lifted**2, axis=1), 5.25, rtol=1e-8)
+    np.testing.assert_allclose(lifted[:, :3], x * scales)
+    wide = Wide(1, "erf", sphere=True)
+    gamma = jnp.asarray(GAMMA)
+    variance = wide.variance(x, gamma, scales)
+    np.testing.assert_allclose(variance, variance[0], rtol=1e-8)
+    between = wide.between(x, x, gamma, scales)
+    np.testing.assert_allclose(jnp.diag(between), variance, rtol=1e-6)
+    slope = jax.grad(lambda at: jnp.sum(wide.between(at, x, gamma, scales)))(x)
+    assert np.all(np.isfinite(slope))  # in the corner, too
+
+
+def test_networks_on_the_sphere_have_its_kernel(x64: None) -> None:
+    """40 networks of width 512: relative errors of the mean NTK are below 2 %."""
+    network, x, gamma = MLP(512, 1, "erf", sphere=True), _points(4, 3), jnp.asarray(GAMMA)
+    keys = jax.random.split(jax.random.key(1), 40)
+    grams = [network.tangent_kernel(network.init(k, 3), gamma, x, x) for k in keys]
+    limit = Wide.of(network).between(x, x, gamma, jnp.ones(3))
+    np.testing.assert_allclose(np.mean(grams, axis=0), limit, rtol=0.02)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_on_the_sphere_a_bowl_is_seen_from_afar(x64: None, seed: int) -> None:
+    """60 points of a rugged bowl in 30 dimensions, far from its lowest place, which is not the
+    middle of the box: how much of its depth is foreseen there."""
+    rng = np.random.default_rng(seed)
+    x, lowest = rng.uniform(-1, 1, (60, 30)), rng.uniform(-0.5, 0.5, (1, 30))
+    values = np.sum((x - lowest) ** 2, axis=1)
+    values += 0.3 * values.std() * rng.normal(size=60)
+    data = Data.pad(x, (values - values.mean()) / values.std())
+
+    def foreseen(sphere: bool) -> float:
+        wide = Wide(1, "erf", sphere=sphere)
+        found = gp.condition(data, wide, evidence.fit(data, wide))
+        return float(found.mean(jnp.asarray(lowest))[0]) / (-values.mean() / values.std())
+
+    assert 1 > foreseen(sphere=True) > 1.3 * foreseen(sphere=False) > 0
 
 
 @pytest.mark.slow

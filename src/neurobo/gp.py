@@ -19,7 +19,7 @@ from jaxtyping import Float
 from neurobo import landmarks
 from neurobo.data import Data
 from neurobo.evidence import JITTER, Hyper
-from neurobo.networks import MLP, Gamma
+from neurobo.networks import MLP, Gamma, on_sphere
 from neurobo.ntk import Wide
 from neurobo.posterior import Network, Tangent, normal, random_network
 
@@ -50,6 +50,10 @@ class GP:
     """With landmarks: from values of the n observations to weights."""
     missing: Float[Array, ""] | None = None
     """With landmarks: the share of the variance that they miss."""
+
+    def seen(self, x: Float[Array, "n d"]) -> Float[Array, "n inp"]:
+        """What networks of this kind see of points."""
+        return on_sphere(x, self.scales) if self.wide.sphere else x * self.scales
 
     def cross(self, x: Float[Array, "n d"]) -> Float[Array, "n N"]:
         return self.scale**2 * self.wide.between(x, self.x, self.gamma, self.scales) * self.mask
@@ -123,8 +127,7 @@ class GPDraw:
     weights: Float[Array, " N"]
 
     def __call__(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        prior = self.gp.scale * self.prior(x * self.gp.scales)
-        return prior + self.gp.cross(x) @ self.weights
+        return self.gp.scale * self.prior(self.gp.seen(x)) + self.gp.cross(x) @ self.weights
 
 
 @jax.jit
@@ -132,7 +135,7 @@ def _correct(
     gp: GP, prior: Network | Tangent, x: Array, y: Array, mask: Array, epsilon: Array
 ) -> Float[Array, " N"]:
     """(ν² Θ + σ² I)⁻¹ (y + σ ε - ν f(X)): Matheron's rule."""
-    seen = gp.scale * prior(x * gp.scales) + jnp.sqrt(gp.noise) * epsilon
+    seen = gp.scale * prior(gp.seen(x)) + jnp.sqrt(gp.noise) * epsilon
     missed = (y - seen) * mask
     return gp.whiten.T @ (gp.whiten @ missed) if gp.gain is None else gp.gain @ missed
 
@@ -146,7 +149,7 @@ def draw(key: Array, gp: GP, data: Data) -> GPDraw:
     """
     start, direction, noise = jax.random.split(key, 3)
     network = MLP(PRIOR_WIDTH, gp.wide.depth, gp.wide.activation)
-    dim = data.x.shape[1]
+    dim = data.x.shape[1] + gp.wide.sphere
     theta0 = random_network(network, start, dim)
     prior: Network | Tangent
     if gp.wide.kind == "ntk":

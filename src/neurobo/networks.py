@@ -173,6 +173,20 @@ def _random(key: Array, shapes: list[tuple[int, int]]) -> Theta:
     return tuple(Layer(next(parts).reshape(shape), next(parts)) for shape in shapes)
 
 
+def on_sphere(x: Float[Array, "n d"], scales: Float[Array, " d"]) -> Float[Array, "n d+1"]:
+    """Scaled points of [-1, 1]^d with one more column that gives all of them the same length.
+
+    The papers' theory assumes inputs of one length. Here it pays because the column is a bowl: with
+    the others it makes bowls around any place nearly linear, so that networks see from points far
+    outside how low they are, which in many dimensions is where all points are.
+    """
+    square = jnp.sum(scales**2)
+    rest = jnp.sum(scales**2 * (1 - x**2), axis=1)
+    # The floor keeps the root's slope finite in a corner.
+    last = jnp.sqrt(jnp.maximum(rest, 1e-9 * square))
+    return jnp.concatenate([x * scales, last[:, None]], axis=1)
+
+
 def _check_activation(name: str) -> None:
     if name not in ACTIVATIONS:
         raise InvalidInput(f"activation must be one of {sorted(ACTIVATIONS)}, got {name!r}")
@@ -186,26 +200,31 @@ class MLP(Architecture):
     depth: int = 1
     """Hidden layers."""
     activation: str = "tanh"
+    sphere: bool = False
+    """Whether inputs, which must not be scaled, are put on a sphere."""
 
     def __post_init__(self) -> None:
         check_count("width", self.width)
         check_count("depth", self.depth)
         _check_activation(self.activation)
 
+    def _seen(self, x: Float[Array, "n d"]) -> Float[Array, "n inp"]:
+        return on_sphere(x, jnp.ones(x.shape[1])) if self.sphere else x
+
     def init(self, key: Array, dim: int) -> Theta:
-        sizes = [dim, *([self.width] * self.depth), 1]
+        sizes = [dim + self.sphere, *([self.width] * self.depth), 1]
         return _random(key, list(zip(sizes[1:], sizes, strict=False)))
 
     def hidden(self, theta: Theta, gamma: Gamma, x: Float[Array, "n d"]) -> Float[Array, "n m"]:
         act = ACTIVATIONS[self.activation]
-        h = x
+        h = self._seen(x)
         for layer in theta[:-1]:
             h = act(affine(layer, gamma, h))
         return h
 
     def features(self, theta: Theta, gamma: Gamma, x: Float[Array, "n d"]) -> Features:
         act = ACTIVATIONS[self.activation]
-        inputs, slopes = [x], []
+        inputs, slopes = [self._seen(x)], []
         for layer in theta[:-1]:
             h, slope = _activated(layer, gamma, inputs[-1], act)
             inputs.append(h)
@@ -317,9 +336,14 @@ class CNN(Architecture):
 
 
 def network_for(
-    image: tuple[int, int, int] | None, width: int, depth: int, activation: str
+    image: tuple[int, int, int] | None,
+    width: int,
+    depth: int,
+    activation: str,
+    *,
+    sphere: bool = False,
 ) -> Architecture:
     """A fully connected network, or a convolutional one for images, which has its own sizes."""
     if image is None:
-        return MLP(width, depth, activation)
+        return MLP(width, depth, activation, sphere)
     return CNN(image, activation=activation)

@@ -23,7 +23,7 @@ from jax import Array
 from jaxtyping import Float
 
 from neurobo.errors import InvalidInput, check_count
-from neurobo.networks import ACTIVATIONS, Gamma
+from neurobo.networks import ACTIVATIONS, MLP, Gamma, on_sphere
 
 Moments = tuple[Array, Array]  # E[φ(u) φ(v)], E[φ'(u) φ'(v)]
 
@@ -185,13 +185,14 @@ def kernels(
     scales: Float[Array, " d"] | None = None,
     depth: int = 1,
     activation: str = "erf",
+    sphere: bool = False,
 ) -> Kernels:
     """NNGP and NTK between two sets of points for `depth` hidden layers.
 
-    `scales` multiply the columns of the inputs (ARD): 0 ignores a column.
+    `scales` multiply the columns of the inputs (ARD): 0 ignores a column. With `sphere` one more
+    column gives all points the same length.
     """
-    if scales is not None:
-        x, other = x * scales, other * scales
+    x, other = (_seen(points, scales, sphere) for points in (x, other))
     w, b, dim = gamma[0] ** 2, gamma[1] ** 2, x.shape[1]
     return _layers(
         _input_variance(x, gamma)[:, None],
@@ -210,10 +211,19 @@ def diagonals(
     scales: Float[Array, " d"] | None = None,
     depth: int = 1,
     activation: str = "erf",
+    sphere: bool = False,
 ) -> Kernels:
     """The variances: the diagonals of `kernels(x, x)`."""
-    a = _input_variance(x if scales is None else x * scales, gamma)
+    a = _input_variance(_seen(x, scales, sphere), gamma)
     return _layers(a, a, a, gamma, depth, _moments(activation))
+
+
+def _seen(
+    x: Float[Array, "n d"], scales: Float[Array, " d"] | None, sphere: bool
+) -> Float[Array, "n inp"]:
+    if sphere:
+        return on_sphere(x, jnp.ones(x.shape[1]) if scales is None else scales)
+    return x if scales is None else x * scales
 
 
 def _input_variance(x: Float[Array, "n d"], gamma: Gamma) -> Float[Array, " n"]:
@@ -248,12 +258,19 @@ class Wide:
     activation: str = "tanh"
     kind: str = "ntk"
     """"ntk" or "nngp"."""
+    sphere: bool = False
+    """Whether inputs are put on a sphere."""
 
     def __post_init__(self) -> None:
         check_count("depth", self.depth)
         _moments(self.activation)
         if self.kind not in Kernels._fields:
             raise InvalidInput(f"kernel must be one of {Kernels._fields}, got {self.kind!r}")
+
+    @staticmethod
+    def of(network: MLP) -> Wide:
+        """The wide limit of a network."""
+        return Wide(network.depth, network.activation, sphere=network.sphere)
 
     def between(
         self,
@@ -262,13 +279,19 @@ class Wide:
         gamma: Gamma,
         scales: Float[Array, " d"],
     ) -> Float[Array, "n m"]:
-        both = kernels(x, other, gamma, scales=scales, depth=self.depth, activation=self.activation)
+        both = kernels(
+            x, other, gamma,
+            scales=scales, depth=self.depth, activation=self.activation, sphere=self.sphere,
+        )  # fmt: skip
         return both.ntk if self.kind == "ntk" else both.nngp
 
     def variance(
         self, x: Float[Array, "n d"], gamma: Gamma, scales: Float[Array, " d"]
     ) -> Float[Array, " n"]:
-        both = diagonals(x, gamma, scales=scales, depth=self.depth, activation=self.activation)
+        both = diagonals(
+            x, gamma,
+            scales=scales, depth=self.depth, activation=self.activation, sphere=self.sphere,
+        )  # fmt: skip
         return both.ntk if self.kind == "ntk" else both.nngp
 
 

@@ -193,7 +193,7 @@ def _spectrum(
     """Eigenvalues and vectors of the kernel, scaled to a mean variance of 1, and the scale."""
     points = Data.pad(np.frombuffer(x).reshape(shape), np.zeros(shape[0])).x
     if isinstance(network, MLP):
-        wide = Wide(network.depth, network.activation)
+        wide = Wide.of(network)
         kernel = _wide_kernel(wide, jnp.asarray(gamma), jnp.asarray(points))
     else:  # of networks whose wide limit is not known, any one shows how large kernels are
         start = random_network(network, jax.random.key(0), shape[1])

@@ -74,7 +74,7 @@ class NeuralGreedy(Drawing):
     def _factor(self, data: Data, hyper: Hyper) -> float:
         if self.scale != "theory":
             return self.scale
-        wide = Wide(self.depth, self.activation)
+        wide = Wide(self.depth, self.activation, sphere=self.sphere and not self.ard)
         return greedy_nu(evidence.information(data, wide, hyper), float(np.sqrt(hyper.noise)))
 
 

@@ -17,7 +17,7 @@ from neurobo import evidence, gp
 from neurobo.acquire import LogExpectedImprovement, LowerBound, expected, expected_best
 from neurobo.algorithms.base import options, register
 from neurobo.data import Data
-from neurobo.errors import check_choice, check_number
+from neurobo.errors import check_choice, check_flag, check_number
 from neurobo.maximise import Region, Score
 from neurobo.ntk import Wide
 from neurobo.schedules import sto_beta
@@ -34,6 +34,9 @@ class NTKGP:
     activation: str = "erf"
     ard: bool = True
     """Whether each input column has a scale of its own."""
+    sphere: bool = True
+    """Whether inputs are put on a sphere, as the theory assumes, by one more column. False: the
+    network sees the box, and varies most in its corners."""
     noise: float | None = None
     """Variance of the noise, in units of the standardised objective. None: by evidence."""
     beta: float | Literal["theory"] = 4.0
@@ -42,6 +45,7 @@ class NTKGP:
 
     def __post_init__(self) -> None:
         Wide(self.depth, self.activation, self.kernel)
+        check_flag("sphere", self.sphere)
         if self.beta != "theory":
             check_number("beta", self.beta, least=0)
         if self.noise is not None:
@@ -68,7 +72,7 @@ class NTKGP:
 
     @property
     def wide(self) -> Wide:
-        return Wide(self.depth, self.activation, self.kernel)
+        return Wide(self.depth, self.activation, self.kernel, self.sphere)
 
     def hyper(self, data: Data) -> evidence.Hyper:
         return evidence.scheduled(data, self.wide, ard=self.ard, noise=self.noise)

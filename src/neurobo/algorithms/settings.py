@@ -13,7 +13,7 @@ from neurobo import evidence, gp, image_evidence
 from neurobo.acquire import means
 from neurobo.algorithms.base import options
 from neurobo.data import Data
-from neurobo.errors import InvalidInput, check_choice, check_number
+from neurobo.errors import InvalidInput, check_choice, check_flag, check_number
 from neurobo.evidence import Hyper
 from neurobo.maximise import RADIUS, Region
 from neurobo.networks import CNN, MLP, Architecture, network_for
@@ -51,6 +51,9 @@ class Drawing:
     width: int = 256
     depth: int = 2
     activation: str = "relu"
+    sphere: bool = True
+    """Whether inputs are put on a sphere, as the theory assumes, by one more column; not with
+    `ard`. False: networks see the box, as in the papers' experiments."""
     trust_region: Radius = "auto"
     """Every other suggestion stays within this half-width (whole box: 1) of the best point.
     "auto": 0.4 above 6 columns. None: never, as in the papers."""
@@ -58,6 +61,7 @@ class Drawing:
     def __post_init__(self) -> None:
         MLP(self.width, self.depth, self.activation)
         check_gamma(self.gamma)
+        check_flag("sphere", self.sphere)
         if self.noise is not None:
             check_number("noise", self.noise, least=0)
         region = self.trust_region
@@ -66,7 +70,8 @@ class Drawing:
             raise InvalidInput(f'trust_region must be None, "auto" or in (0, 2], got {region!r}')
 
     def network(self, data: Data) -> Architecture:
-        return network_for(data.image, self.width, self.depth, self.activation)
+        sphere = self.sphere and not self.ard
+        return network_for(data.image, self.width, self.depth, self.activation, sphere=sphere)
 
     def hyper(self, data: Data) -> Hyper:
         return hyper_for(data, self.network(data), self.gamma, ard=self.ard, noise=self.noise)
@@ -77,7 +82,8 @@ class Drawing:
             radius = RADIUS if data.x.shape[1] > HIGH else None
         if radius is None or not number % 2 or not data.n:
             return None
-        wide = Wide(self.depth, self.activation) if data.image is None else None
+        network = self.network(data)
+        wide = Wide.of(network) if isinstance(network, MLP) else None
         return Region(best_row(data, wide, self.hyper(data)), radius)
 
 
@@ -109,7 +115,7 @@ def hyper_for(
         found = image_evidence.fit(data, network)
         return found if noise is None else replace(found, noise=noise)
     assert isinstance(network, MLP)
-    wide = Wide(network.depth, network.activation)
+    wide = Wide.of(network)
     if gamma == "evidence":
         return evidence.scheduled(data, wide, ard=ard, noise=noise)
     best = evidence.by_leaving_out(data, wide)
