@@ -19,7 +19,7 @@ from neurobo.space import Params, Space
 if TYPE_CHECKING:
     from neurobo.laws import Laws
 
-BUCKETS = (16, 32, 64, 128, 192, 256, 384, 512, 768, 1024)
+BUCKETS = (32, 64, 128, 192, 256, 384, 512, 768, 1024)
 
 
 def bucket(n: int) -> int:
@@ -68,6 +68,13 @@ class Scale:
             return np.where(np.abs(away) <= 1e-12 * abs(self.mean), 0.0, np.sign(away))
         # Rounding hides the last bits, which an affine change of y would alter.
         return np.round(away / self.sd, 10)
+
+    def log_slope(self, y: Float[np.ndarray, " n"]) -> float:
+        """Σ log of the derivative at these values, none of them a constant's."""
+        if not self.sd:
+            return 0.0
+        over = np.maximum(y / self.unit - self.fence, 0) / self.spread if self.spread > 0 else 0.0
+        return -float(np.sum(np.log1p(over)) + len(y) * np.log(self.unit * self.sd))
 
     def _compressed(self, y: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
         v = y / self.unit
@@ -154,6 +161,8 @@ class Data:
     """Differential equations that the objective obeys."""
     members: tuple[str, ...] = ()
     """Which member of a portfolio proposed each observation; empty if nobody knows."""
+    begin: tuple[float, ...] | None = None
+    """Where the search for hyper-parameters begins (logarithms); None: at those of before."""
     middle: Float[np.ndarray, " columns"] | None = None
     """The middle of the box (0 for categories), if nothing was tried near it."""
 

@@ -146,32 +146,44 @@ def search(
 ) -> Float[np.ndarray, " k"]:
     """Their logarithms, from a given start or the likeliest of a few. `noise` is σ² if known."""
     extra = data.x.shape[1] if ard else 0
-    mean = np.concatenate([_MEAN, np.zeros(extra)])
-    sd = np.concatenate([_SD, np.full(extra, _COLUMN_SD)])
+    mean, sd = _prior(extra)
     bounds = [*zip(_LOW, _HIGH, strict=True), *[_COLUMN] * extra]
     if noise is not None:
         bounds[3] = (known := float(np.clip(np.log(max(noise, 1e-300)), _LOW[3], _HIGH[3]))), known
     likelihood = Likelihood(data, wide)
 
-    def prior(p: np.ndarray) -> float:
-        return float(np.sum(((p - mean) / sd) ** 2) / 2)
-
     def cost(p: np.ndarray) -> tuple[float, np.ndarray]:
         value, gradient = likelihood.with_gradient(p)
         if not np.isfinite(value) or not np.all(np.isfinite(gradient)):
             return 1e10, np.zeros(len(p))  # not positive definite: the search turns back here
-        return value + prior(p), gradient + (p - mean) / sd**2
+        return value + _surprise(p), gradient + (p - mean) / sd**2
 
     if start is None:
         starts = np.pad(_STARTS, ((0, 0), (0, extra)))
         starts[:, 3] = np.clip(starts[:, 3], *bounds[3])
-        start = min(starts, key=lambda p: likelihood(p) + prior(p))
+        start = min(starts, key=lambda p: likelihood(p) + _surprise(p))
     # A hundredth of a nat is nothing to the data.
     found: Any = scipy_minimize(
         cost, start, jac=True, method="L-BFGS-B", bounds=bounds,
         options={"maxiter": 50, "ftol": 1e-2 / (data.n + 10)},
     )  # fmt: skip
     return np.asarray(found.x)
+
+
+def cost(data: Data, wide: Wide, p: Float[np.ndarray, " k"]) -> float:
+    """Minus the logarithm of the likelihood and of the prior density, up to a constant."""
+    return Likelihood(data, wide)(p) + _surprise(p)
+
+
+def _prior(columns: int) -> tuple[np.ndarray, np.ndarray]:
+    """Means and standard deviations of the logarithms."""
+    mean = np.concatenate([_MEAN, np.zeros(columns)])
+    return mean, np.concatenate([_SD, np.full(columns, _COLUMN_SD)])
+
+
+def _surprise(p: Float[np.ndarray, " k"]) -> float:
+    mean, sd = _prior(len(p) - len(_MEAN))
+    return float(np.sum(((p - mean) / sd) ** 2) / 2)
 
 
 def _hyper(p: Float[np.ndarray, " k"], data: Data, wide: Wide) -> Hyper:
@@ -289,6 +301,8 @@ def scheduled(data: Data, wide: Wide, *, ard: bool = False, noise: float | None 
         return unknown(data.x.shape[1])
     sizes = update_sizes(data.n)
     p: tuple[float, ...] | None = None
+    if data.begin is not None:
+        sizes, p = sizes[-1:], (*data.begin, *(0.0,) * (data.x.shape[1] if ard else 0))
     for m in sizes:
         # A search begins where the one before ended, but afresh when the number has doubled.
         if m.bit_length() == sizes[-1].bit_length():

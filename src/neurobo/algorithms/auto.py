@@ -25,6 +25,7 @@ from neurobo.algorithms.settings import best_row
 from neurobo.data import Data
 from neurobo.errors import InvalidInput, check_flag
 from neurobo.maximise import Region, Score
+from neurobo.warp import warped
 
 
 @jax.tree_util.register_dataclass
@@ -93,6 +94,9 @@ class Auto:
     middle: bool = True
     """Whether the middle of the box is tried first, if no point of the start is near it."""
 
+    warp: bool = True
+    """Whether values are bent if that makes them easier to explain, as far as the evidence says."""
+
     needs_physics = False
 
     def __post_init__(self) -> None:
@@ -103,6 +107,7 @@ class Auto:
             )
         check_flag("credit", self.credit)
         check_flag("middle", self.middle)
+        check_flag("warp", self.warp)
 
     def member(self, data: Data, number: int) -> str:
         names = list(self._team(data))
@@ -111,7 +116,7 @@ class Auto:
         return credit.turn(data, names, number)
 
     def score(self, key: Array, data: Data, number: int) -> Score:
-        return self._chosen(data, number).algorithm.score(key, data, number)
+        return self._chosen(data, number).algorithm.score(key, self._bent(data), number)
 
     def posterior(self, key: Array, data: Data) -> Posterior:
         """What the members that have one believe: for plots."""
@@ -129,9 +134,15 @@ class Auto:
         chosen = self._chosen(data, number)
         if not chosen.local or not data.n:
             return chosen.algorithm.region(data, number)
-        wide = self._believer(data)
+        wide, data = self._believer(data), self._bent(data)
         assert isinstance(wide, NTKGP)  # no member for laws is local
         return Region(best_row(data, wide.wide, wide.hyper(data)), trust.radius(data))
+
+    def _bent(self, data: Data) -> Data:
+        """Laws are about values as they are, and images have no wide limit here."""
+        if not self.warp or data.laws is not None or data.image is not None:
+            return data
+        return warped(data, NTKGP().wide)
 
     def _chosen(self, data: Data, number: int) -> Member:
         return self._team(data)[self.member(data, number)]
