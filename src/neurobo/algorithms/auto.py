@@ -84,11 +84,11 @@ FIRST = {"middle": Member(Middle(), local=False)}
 
 @options
 class Auto:
-    """A portfolio: the wide limit everywhere and near the best point, and Neural Greedy near it;
-    PINN-BO where a law is known."""
+    """A portfolio: the wide limit and Neural Greedy, everywhere and near the best point; PINN-BO
+    where a law is known."""
 
-    members: str = "wide+wide-local+network-local"
-    """Who takes part, with a plus between them; there is also "network", which looks everywhere."""
+    members: str = "wide+wide-local+network-local+wide+wide-local+network"
+    """Whose turn it is, again and again, with a plus between them."""
     credit: bool = False
     """Whether members that do well get more turns, instead of one after the other."""
     middle: bool = True
@@ -110,10 +110,11 @@ class Auto:
         check_flag("warp", self.warp)
 
     def member(self, data: Data, number: int) -> str:
-        names = list(self._team(data))
-        if not self.credit:
-            return names[number % len(names)]
-        return credit.turn(data, names, number)
+        team = self._team(data)
+        if self.credit:
+            return credit.turn(data, list(team), number)
+        turns = [name for name in self._names if name in team] or list(team)
+        return turns[number % len(turns)]
 
     def score(self, key: Array, data: Data, number: int) -> Score:
         return self._chosen(data, number).algorithm.score(key, self._bent(data), number)

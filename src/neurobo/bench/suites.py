@@ -73,14 +73,17 @@ CBO_BUDGETS = {
 # Of each of COCO's groups but the easiest; other instances are for the report.
 TUNING = bbob_names((5, 10, 20), (3, 8, 10, 15, 20, 21), (1, 2))
 ABLATIONS = (
-    "wide",
-    "network",
-    "wide+network",
-    "wide+wide-local",
-    "wide+network-local",
-    "wide+wide-local+network-local+network",
+    "warp=false",
+    "middle=false",
+    "credit=true",
+    "members=wide",
+    "members=network",
+    "members=wide+network",
+    "members=wide+wide-local",
+    "members=wide+wide-local+network-local",
+    "members=wide+wide-local+network-local+network",
 )
-"""Members of `auto` without some, or with one more."""
+"""`auto` with one part changed."""
 
 SUITES = {
     suite.name: suite
@@ -187,7 +190,7 @@ SUITES = {
             "auto-tune",
             "what the settings of `auto` are chosen on, with parts of it left out",
             TUNING,
-            ("auto", "auto:credit=true", *(f"auto:members={m}" for m in ABLATIONS), "optuna-gp"),
+            ("auto", *(f"auto:{change}" for change in ABLATIONS), "optuna-gp"),
             seeds=1,
             first_seed=1,
             budgets={name: 60 if "-d5-" in name else 80 for name in TUNING},
