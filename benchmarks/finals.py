@@ -17,7 +17,7 @@ from typing import Any
 
 from neurobo.bench import tables
 from neurobo.bench.problems import problem
-from neurobo.bench.records import Job, Record, Store
+from neurobo.bench.records import Job, Record, Store, listed
 
 RESULTS, KEPT = Path("results"), Path("benchmarks/reference/finals")
 COLUMNS = ["problem", "method", "seed", "budget", "n_start", "reached", "cpu", "source"]
@@ -25,12 +25,12 @@ COLUMNS = ["problem", "method", "seed", "budget", "n_start", "reached", "cpu", "
 
 def update(suite: str) -> None:
     """Take over the whole runs of results/SUITE."""
-    found = {_job(row): row for row in _rows(suite)}
+    found = dict(zip(_jobs(suite), _rows(suite), strict=True))
     for record in Store(RESULTS / suite).read():
         if not record.error:
             found[record.job] = _row(record)
     KEPT.mkdir(parents=True, exist_ok=True)
-    with (KEPT / f"{suite}.csv").open("w", newline="") as file:
+    with path(suite).open("w", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         writer.writeheader()
         for job in sorted(found, key=lambda j: (j.problem, j.method, j.seed)):
@@ -40,25 +40,27 @@ def update(suite: str) -> None:
 def results(suite: str) -> tables.Results:
     """The kept runs as records of one evaluation, in which regret is all there is."""
     records = []
-    for row in _rows(suite):
-        about, reached = _job(row), float(row["reached"])
+    for about, row in zip(_jobs(suite), _rows(suite), strict=True):
+        reached = float(row["reached"])
         constrained = "constraints" in problem(about.problem, about.seed).kinds
         violations = [0.0] if constrained else None
         records.append(Record(about, [reached], violations=violations, optimum=0.0))
     return tables.gather(records)
 
 
+def path(suite: str) -> Path:
+    return KEPT / f"{suite}.csv"
+
+
 def _rows(suite: str) -> list[dict[str, Any]]:
-    path = KEPT / f"{suite}.csv"
-    if not path.exists():
+    if not path(suite).exists():
         return []
-    with path.open(newline="") as file:
+    with path(suite).open(newline="") as file:
         return list(csv.DictReader(file))
 
 
-def _job(row: dict[str, Any]) -> Job:
-    numbers = {name: int(row[name]) for name in ("seed", "budget", "n_start")}
-    return Job(row["problem"], row["method"], **numbers)
+def _jobs(suite: str) -> list[Job]:
+    return [job for job, _ in listed(path(suite))] if path(suite).exists() else []
 
 
 def _row(record: Record) -> dict[str, Any]:

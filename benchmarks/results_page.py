@@ -122,6 +122,8 @@ def main() -> None:
     options = parser.parse_args()
     for suite, arguments in RUNS.items() if not options.no_run else ():
         command = [str(Path(sys.executable).parent / "neurobo"), "bench", "run", suite]
+        if suite in KEPT and finals.path(suite).exists():
+            command += ["--known", str(finals.path(suite))]
         subprocess.run([*command, *arguments, "--jobs", options.jobs], check=False)
     for name in KEPT:
         finals.update(name)

@@ -19,8 +19,9 @@ from neurobo.bench.peers import method
 from neurobo.bench.peers.base import Method, Task
 from neurobo.bench.problem import Outcome, Problem, of_vector
 from neurobo.bench.problems import problem
-from neurobo.bench.records import Job, Record, Store
-from neurobo.bench.run_one import run_on, start_design
+from neurobo.bench.records import Job, Record, Store, listed
+from neurobo.bench.run_one import run_on, source, start_design
+from neurobo.cli.bench import _made_elsewhere
 from neurobo.errors import InvalidInput, NeuroboError
 from neurobo.space import Params, Space
 
@@ -141,6 +142,18 @@ def test_broken_runs_are_recorded_and_retried_on_request(tmp_path: Path) -> None
     assert harness.missing([good, bad, slow, good], store, retry=True) == [bad, slow]
 
 
+def test_runs_made_elsewhere_are_left_out_unless_our_source_has_changed(tmp_path: Path) -> None:
+    jobs = [Job("branin-2", m, 0, 6, 5) for m in ("random", "auto", "neural-bo")]
+    sources = ["", source(), "another"]
+    lines = ["problem,method,seed,budget,n_start,source"]
+    for job, made in zip(jobs, sources, strict=True):
+        lines.append(f"{job.problem},{job.method},{job.seed},{job.budget},{job.n_start},{made}")
+    known = tmp_path / "known.csv"
+    known.write_text("\n".join(lines))
+    assert listed(known) == list(zip(jobs, sources, strict=True))
+    assert _made_elsewhere(known) == set(jobs[:2])
+
+
 @pytest.mark.slow
 def test_killed_at_any_moment_nothing_is_lost_or_repeated(tmp_path: Path) -> None:
     command = [NEUROBO, "bench", "run", "smoke", "--folder", str(tmp_path), "--seeds", "6",
@@ -236,6 +249,7 @@ def test_methods_that_cannot_handle_a_problem_are_left_out() -> None:
         (["run", "smoke", "--problems", "bbob-f1-d7-i1"], "a bbob problem must be"),
         (["run", "smoke", "--scale", "2"], "scale must be at most 1, got 2.0"),
         (["run", "smoke", "--algorithms", "neural-greedy:breadth=3"], "breadth"),
+        (["run", "smoke", "--known", "nowhere.csv"], "nowhere.csv must be a CSV file"),
         (["report", "nowhere"], "nowhere"),
         (["compare", "nowhere", "elsewhere"], "nowhere"),
     ],

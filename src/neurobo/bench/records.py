@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import fcntl
 import json
 import math
@@ -107,6 +108,26 @@ def read_line(text: str) -> Record:
     known = {f.name for f in fields(Record)}
     entries = {name: value for name, value in entries.items() if name in known}
     return Record(**{**entries, "job": Job(**entries["job"])})
+
+
+def listed(path: Path) -> list[tuple[Job, str]]:
+    """The jobs of a CSV file with the fields of `Job` as columns, and the state of our source that
+    each was run with ("" for a peer, or if nobody knows)."""
+    numbers = ("seed", "budget", "n_start")
+    try:
+        with path.open(newline="") as file:
+            return [
+                (
+                    Job(row["problem"], row["method"], **{n: int(row[n]) for n in numbers}),
+                    row.get("source") or "",
+                )
+                for row in csv.DictReader(file)
+            ]
+    except (OSError, KeyError, ValueError) as error:
+        raise InvalidInput(
+            f"{path} must be a CSV file with the columns problem, method, seed, budget and "
+            f"n_start, got {error!r}"
+        ) from None
 
 
 class Store:

@@ -119,11 +119,11 @@ def versions(method: Method) -> dict[str, str]:
         except PackageNotFoundError:  # a package in an environment of its own
             found[package] = "unknown"
     if method.ours:
-        found["neurobo source"] = _fingerprint()
+        found["neurobo source"] = source()
     return found
 
 
-def _fingerprint() -> str:
+def source() -> str:
     """Tells states of our source apart that have the same version."""
     home = Path(neurobo.__file__).parent
     digest = hashlib.sha256()

@@ -64,6 +64,10 @@ def run(
     jobs: Annotated[int, typer.Option(min=1, help="Runs at a time, one thread each.")] = 1,
     timeout: Annotated[float | None, typer.Option(min=1, help="Seconds a run may take.")] = None,
     retry: Annotated[bool, typer.Option(help="Run again what broke off.")] = False,
+    known: Annotated[
+        Path | None,
+        typer.Option(help="A CSV file of runs made elsewhere, which are left out."),
+    ] = None,
 ) -> None:
     """Run a suite. Finished runs are kept: stop it at any time, run it again, it goes on.
 
@@ -85,6 +89,9 @@ def run(
     store = Store(folder or Path("results") / suite)
     with store.locked():
         todo = harness.missing(wanted, store, retry=retry)
+        if known is not None:
+            elsewhere = _made_elsewhere(known)
+            todo = [job for job in todo if job not in elsewhere]
         out.print(_plan(suite, wanted, todo, scale, store))
         if old := _made_otherwise(store, set(wanted) - set(todo)):
             out.print(
@@ -180,6 +187,16 @@ def list_problems(as_json: bool) -> None:
 
 def _names(given: list[str] | None) -> tuple[str, ...]:
     return tuple(name for text in given or [] for name in text.split())
+
+
+def _made_elsewhere(path: Path) -> set[Job]:
+    """The listed runs; of our own algorithms only those of the source as it is now."""
+    from neurobo.bench.peers import method
+    from neurobo.bench.records import listed
+    from neurobo.bench.run_one import source
+
+    now = source()
+    return {job for job, made in listed(path) if made == now or not method(job.method).ours}
 
 
 def _made_otherwise(store: Store, done: set[Job]) -> int:
