@@ -63,17 +63,21 @@ class Chosen(NamedTuple):
 
 def warped(data: Data, wide: Wide) -> Data:
     """The same observations with values bent as the evidence says, if it does."""
-    if data.n < LEAST:
-        return data
-    # As the hyper-parameters: from the first observations, until there are a tenth more.
-    rows = evidence.scheduled_rows(data.n)
-    found = choose(data.x[rows].tobytes(), data.values[rows].tobytes(), len(rows), wide)
+    found = warp_for(data, wide)
     if found is None:
         return data
     values = found.warp(data.values)
     y = data.y.copy()
     y[: data.n] = standardise(values)
     return replace(data, values=values, y=y, begin=found.begin)
+
+
+def warp_for(data: Data, wide: Wide) -> Chosen | None:
+    """As the hyper-parameters: from the first observations, until there are a tenth more."""
+    if data.n < LEAST:
+        return None
+    rows = evidence.scheduled_rows(data.n)
+    return choose(data.x[rows].tobytes(), data.values[rows].tobytes(), len(rows), wide)
 
 
 @lru_cache(maxsize=64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -22,13 +23,23 @@ from neurobo.trial_marks import MEMBER
 SPACE = "x = { low = -1.0, high = 1.0 }\ny = { low = -1.0, high = 1.0 }"
 
 
-def _fill(file: StudyFile, study: optuna.Study, places: np.ndarray, members: list[str]) -> None:
+def _bowl(x: float, y: float) -> float:
+    return (x - 0.2) ** 2 + 0.1 * y**2
+
+
+def _fill(
+    file: StudyFile,
+    study: optuna.Study,
+    places: np.ndarray,
+    members: list[str],
+    f: Callable[[float, float], float] = _bowl,
+) -> None:
     for (x, y), member in zip(places, members, strict=True):
         study.add_trial(
             create_trial(
                 params={"x": float(x), "y": float(y)},
                 distributions=file.space.distributions,
-                value=float((x - 0.2) ** 2 + 0.1 * y**2),
+                value=float(f(x, y)),
                 system_attrs={MEMBER: member} if member else {},
             )
         )
@@ -57,6 +68,20 @@ def test_who_did_what(tmp_path: Path, some: tuple[np.ndarray, list[str]]) -> Non
     assert told.gain is not None
     assert told.little_left  # of a parabola whose minimum is known to a thousandth
     assert "stopping here costs little" in " ".join(told.sentences())
+
+
+def test_it_says_if_values_are_seen_through_a_logarithm(
+    tmp_path: Path, some: tuple[np.ndarray, list[str]]
+) -> None:
+    file = read(tmp_path, space=SPACE, trials=30, top="")
+    bends = []
+    for f in (_bowl, lambda x, y: np.exp(6 * _bowl(x, y))):
+        study = optuna.create_study()
+        _fill(file, study, *some, f)
+        told = account(Findings.of(file, study))
+        bends.append(told.bend)
+        assert ("logarithm" in " ".join(told.sentences())) == bool(told.bend)
+    assert bends[0] == 0.0 < (bends[1] or 0.0)
 
 
 def test_there_is_more_to_gain_where_little_is_known(tmp_path: Path) -> None:

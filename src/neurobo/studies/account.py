@@ -11,6 +11,7 @@ import numpy as np
 
 from neurobo import trust
 from neurobo.acquire import LogExpectedImprovement, expected_best
+from neurobo.algorithms import NTKGP
 from neurobo.errors import SpaceExhausted
 from neurobo.maximise import evaluate, minimise
 from neurobo.space import Space
@@ -18,6 +19,7 @@ from neurobo.studies.findings import Findings
 from neurobo.studies.surrogate import Surrogate
 from neurobo.threads import one_blas_thread
 from neurobo.trial_marks import member_of
+from neurobo.warp import warp_for
 
 LITTLE = 1e-3
 """An improvement of less than this share of the middle half of the results is hardly one."""
@@ -39,6 +41,8 @@ class Account:
     """Of a portfolio's members."""
     radius: float | None
     """Of the trust region: the share of each numeric range that it spans."""
+    bend: float | None
+    """κ of the logarithm through which a portfolio sees the results; 0: as they are."""
     gamma: tuple[float, float] | None
     noise_sd: float | None
     """In the objective's units."""
@@ -64,6 +68,12 @@ class Account:
                 f"Networks that explain the results best have σ_w = {w:.2g} and σ_b = {b:.2g}: "
                 f"the larger, the rougher."
             )
+        if self.bend:
+            items.append(
+                "They are explained better through a logarithm, log(1 + κ z)/κ, where z is the "
+                f"distance from the best one in units of the median's, with κ = {self.bend:g}; "
+                "suggestions are made with that."
+            )
         if self.radius is not None:
             items.append(
                 f"The trust region around the best point spans {self.radius:.0%} of the range of "
@@ -87,12 +97,13 @@ def account(found: Findings) -> Account:
     values = [t.value for t in found.tally.complete if t.value is not None]
     middle = float(np.subtract(*np.quantile(values, [0.75, 0.25]))) if values else None
     if belief is None:
-        return Account(work, None, None, None, {}, None, middle)
+        return Account(work, None, None, None, None, {}, None, middle)
     local = any(w.member.endswith("local") for w in work)
     w, b = np.asarray(belief.posterior.gamma).tolist()
     return Account(
         work=work,
         radius=trust.radius(belief.data) if local else None,
+        bend=_bend(belief) if work else None,
         gamma=(w, b),
         noise_sd=belief.noise_sd,
         scales=belief.scales(),
@@ -113,6 +124,12 @@ def _work(found: Findings) -> list[Work]:
 
     names = sorted({member_of(t) for t in tally.trials} - {""})
     return sorted(map(of, names), key=lambda w: -w.improvements)
+
+
+def _bend(belief: Surrogate) -> float:
+    with jax.enable_x64(True), one_blas_thread():
+        found = warp_for(belief.data, NTKGP().wide)
+    return 0.0 if found is None else found.warp.bend
 
 
 def _gain(space: Space, belief: Surrogate) -> float:
