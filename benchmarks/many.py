@@ -1,6 +1,6 @@
 """Are suggestions from thousands of observations as good with landmarks as with whole matrices?
 
-    python benchmarks/many.py            # resumable; some twenty minutes
+    python benchmarks/many.py            # resumable; about an hour
     python benchmarks/many.py --table
 
 Each seed is another history of 3000 noisy observations, half of them anywhere and half near the
@@ -83,10 +83,11 @@ def _error(values: np.ndarray) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--table", action="store_true")
+    parser.add_argument("--seeds", type=int, default=SEEDS)
     given = parser.parse_args()
     RESULTS.parent.mkdir(parents=True, exist_ok=True)
     RESULTS.touch()
-    for seed in range(0 if given.table else SEEDS):
+    for seed in range(0 if given.table else given.seeds):
         for name in PROBLEMS:
             for algorithm in ALGORITHMS:
                 done = [json.loads(line) for line in RESULTS.read_text().splitlines()]

@@ -93,7 +93,6 @@ class Auto:
     """Whether members that do well get more turns, instead of one after the other."""
     middle: bool = True
     """Whether the middle of the box is tried first, if no point of the start is near it."""
-
     warp: bool = True
     """Whether values are bent if that makes them easier to explain, as far as the evidence says."""
 
