@@ -84,11 +84,12 @@ FIRST = {"middle": Member(Middle(), local=False)}
 
 @options
 class Auto:
-    """A portfolio: the wide limit and Neural Greedy, everywhere and near the best point; PINN-BO
-    where a law is known."""
+    """A portfolio: the wide limit everywhere and near the best point, and Neural Greedy near it;
+    PINN-BO where a law is known."""
 
-    members: str = "wide+wide-local+network-local+wide+wide-local+network"
-    """Whose turn it is, again and again, with a plus between them."""
+    members: str = "wide+wide-local+network-local"
+    """Whose turn it is, again and again, with a plus between them; there is also "network", which
+    looks everywhere."""
     credit: bool = False
     """Whether members that do well get more turns, instead of one after the other."""
     middle: bool = True

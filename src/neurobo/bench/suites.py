@@ -80,8 +80,8 @@ ABLATIONS = (
     "members=network",
     "members=wide+network",
     "members=wide+wide-local",
-    "members=wide+wide-local+network-local",
     "members=wide+wide-local+network-local+network",
+    "members=wide+wide-local+network-local+wide+wide-local+network",
 )
 """`auto` with one part changed."""
 
