@@ -7,17 +7,14 @@ point a small region helps both in many dimensions. So members take turns.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
-import jax
-import jax.numpy as jnp
 from jax import Array
-from jaxtyping import Float
 
 from neurobo import credit, trust
 from neurobo.acquire import Posterior
 from neurobo.algorithms.base import Algorithm, options, register
+from neurobo.algorithms.middle import Middle
 from neurobo.algorithms.neural_greedy import NeuralGreedy
 from neurobo.algorithms.ntk_gp import NTKGP
 from neurobo.algorithms.pinn_bo import PINNBO
@@ -26,29 +23,6 @@ from neurobo.data import Data
 from neurobo.errors import InvalidInput, check_flag
 from neurobo.maximise import Region, Score
 from neurobo.warp import warped
-
-
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class Distance:
-    """x -> its squared distance from a point."""
-
-    point: Float[Array, " d"]
-
-    def __call__(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        return jnp.sum((x - self.point) ** 2, axis=1)
-
-
-class Middle:
-    """The middle of the box. A design has no point near it in many dimensions, where the middle
-    is nearer to most optima than any of its points."""
-
-    def score(self, key: Array, data: Data, number: int) -> Score:
-        assert data.middle is not None
-        return Distance(jnp.asarray(data.middle))
-
-    def region(self, data: Data, number: int) -> Region | None:
-        return None
 
 
 class Member(NamedTuple):
