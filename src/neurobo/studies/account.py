@@ -70,7 +70,7 @@ class Account:
             )
         if self.bend:
             items.append(
-                "They are explained better through a logarithm, log(1 + κ z)/κ, where z is the "
+                "Results are explained better through a logarithm, log(1 + κ z)/κ, where z is the "
                 f"distance from the best one in units of the median's, with κ = {self.bend:g}; "
                 "suggestions are made with that."
             )
