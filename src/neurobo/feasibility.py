@@ -102,6 +102,8 @@ class Feasibility:
     depth: int = 1
     activation: str = "erf"
     solver: str = "gauss-newton"
+    sphere: bool = True
+    """Whether networks see inputs on a sphere."""
 
     def learn(self, key: Array, data: Data, number: int) -> tuple[Bounds, Data]:
         """What is known of the constraints, and the data with each observation judged by it."""
@@ -130,7 +132,9 @@ class Feasibility:
         sizes: Sequence[int],
         number: int,
     ) -> Bounds:
-        network = network_for(data.image, self.width, self.depth, self.activation)
+        network = network_for(
+            data.image, self.width, self.depth, self.activation, sphere=self.sphere
+        )
         found, first = [], 0
         for i, size in enumerate(sizes):
             group, first = known[first : first + size], first + size
@@ -163,10 +167,17 @@ def _at(bounds: Bounds, x: Float[np.ndarray, "n d"]) -> tuple[np.ndarray, np.nda
 
 def _excess(bounds: Bounds, data: Data, limits: Sequence[Limit]) -> Float[np.ndarray, " n"]:
     """By how much each observation of the objective breaks the constraints: as was observed, or as
-    is expected where that is not known."""
+    is expected where that is not known or full of noise."""
     expected, _ = _at(bounds, data.x[: data.n])
     known = np.array([limit.known - limit.highest for limit in limits])
-    return np.sum(np.maximum(np.where(np.isnan(known), expected, known), 0.0), axis=0)
+    noises = np.concatenate([np.asarray(group.noise) for group in bounds.groups])
+    trusted = ~np.isnan(known) & (noises < CLEAR)[:, None]
+    return np.sum(np.maximum(np.where(trusted, known, expected), 0.0), axis=0)
+
+
+CLEAR = 1e-3
+"""Variance of a constraint's noise, in units of its values', up to which it is taken as observed:
+3 % of their spread."""
 
 
 def search(

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Literal
+
+import jax
 
 from neurobo.networks import MLP, Additive, Architecture
 
@@ -36,3 +39,9 @@ def ample(network: Architecture, columns: int) -> Architecture:
     if not isinstance(network, MLP) or network.depth > 1:
         return network
     return affordable(replace(network, width=max(network.width, AMPLE)), columns)
+
+
+def size(network: Architecture, columns: int) -> int:
+    """How many parameters it has."""
+    drawn = jax.eval_shape(lambda: network.init(jax.random.key(0), columns))
+    return sum(math.prod(leaf.shape) for leaf in jax.tree.leaves(drawn))

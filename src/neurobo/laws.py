@@ -120,6 +120,12 @@ class Laws:
         return all(law.affine for law in self.laws)
 
     @property
+    def rows(self) -> int:
+        """Equations at points."""
+        pairs = zip(self.laws, self.inputs, strict=True)
+        return sum(law.equations * len(x) for law, x in pairs)
+
+    @property
     def moving(self) -> bool:
         """Whether some points are others in each suggestion."""
         return any(law.pde.refresh for law in self.laws)

@@ -81,7 +81,9 @@ def minimize(
     sampler = NeuroSampler(
         algorithm,
         seed=seed,
-        n_startup_trials=start_size(checked, n_startup_trials, n_trials),
+        n_startup_trials=start_size(
+            checked, n_startup_trials, n_trials, lawful=physics is not None
+        ),
         search_space=checked,
         start=start,
         learn_failures=learn_failures,

@@ -108,7 +108,7 @@ class NeuroSampler(BaseSampler):
         plan = Plan(
             self._algorithm,
             self._seed,
-            start_size(space, self._n_startup_trials),
+            start_size(space, self._n_startup_trials, lawful=self._physics is not None),
             self._start,
             self._learn_failures,
             self._laws(study, space),

@@ -23,9 +23,11 @@ from neurobo.threads import one_blas_thread
 DESIGNS = ("sobol", "lhs", "random", "uncertainty")
 
 
-def default_size(space: Space) -> int:
-    """Our rule: a little more than one point for each parameter, between 5 and 20."""
-    return int(np.clip(space.n_parameters + 2, 5, 20))
+def default_size(space: Space, *, lawful: bool = False) -> int:
+    """Our rule: a little more than one point for each parameter, between 5 and 20; half of that
+    where a law says what lies between the points."""
+    size = int(np.clip(space.n_parameters + 2, 5, 20))
+    return size // 2 if lawful else size
 
 
 def paper_size(n_parameters: int, budget: int) -> int:
@@ -33,9 +35,11 @@ def paper_size(n_parameters: int, budget: int) -> int:
     return max(1, int(np.clip(5 * n_parameters, 0.025 * budget, 0.075 * budget)))
 
 
-def start_size(space: Space, given: int | str | None, budget: int | None = None) -> int:
+def start_size(
+    space: Space, given: int | str | None, budget: int | None = None, *, lawful: bool = False
+) -> int:
     if given is None:
-        return default_size(space)
+        return default_size(space, lawful=lawful)
     if given == "paper":
         if budget is None:
             raise InvalidInput('n_startup_trials="paper" needs the budget `n_trials`, got none')

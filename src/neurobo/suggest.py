@@ -139,7 +139,7 @@ def suggest(
     plan = Plan(
         algorithm=chosen,
         seed=check_seed(seed),
-        n_start=start_size(checked, n_startup_trials),
+        n_start=start_size(checked, n_startup_trials, lawful=physics is not None),
         design=start,
         learn_failures=check_flag("learn_failures", learn_failures),
         laws=laws_of(physics, checked, history),

@@ -35,15 +35,15 @@ class NeuralBO(Drawing):
 
     sampling: Literal["function", "pointwise"] = "function"
     """One function drawn as a whole, or as in the paper an independent number at every point."""
-    nu: float | Literal["theory"] = 0.1
-    """ν, the factor of the standard deviation; the paper chooses among 0.1, 1 and 10. "theory" is
-    Theorem 1's."""
+    nu: float | Literal["theory"] = 0.3
+    """ν, the factor of the standard deviation; the paper chooses among 0.1, 1 and 10 for each
+    problem. "theory" is Theorem 1's."""
     update_every: int = 1
     """The network is trained after so many new observations; the doubt shrinks with each."""
     width: int = 500
     depth: int = 1
     activation: str = "relu"
-    trust_region: Radius = None
+    trust_region: Radius = "adaptive"
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -19,12 +19,14 @@ from jaxtyping import Float
 from neurobo import together, trust
 from neurobo.acquire import LogExpectedImprovement, expected, expected_best
 from neurobo.algorithms.base import options, register
-from neurobo.algorithms.settings import check_solver
+from neurobo.algorithms.settings import best_row, check_solver
 from neurobo.data import Data
 from neurobo.errors import check_flag, check_number
+from neurobo.evidence import Hyper
 from neurobo.feasibility import Feasibility
 from neurobo.maximise import Region, Score
-from neurobo.networks import MLP, network_for
+from neurobo.networks import MLP, Architecture, network_for
+from neurobo.ntk import Wide
 from neurobo.posterior import SOLVERS
 from neurobo.together import Together
 
@@ -60,6 +62,9 @@ class NeuralCBO:
     """The text's ReLU networks have two layers; erf ones did better in our comparison."""
     solver: Literal["gauss-newton", "adam", "sgd"] = "gauss-newton"
     """"sgd" is the text's one pass over the data."""
+    sphere: bool = True
+    """Whether inputs are put on a sphere, as the theory assumes, by one more column. False:
+    networks see the box, as in the text's experiments."""
     trust_region: bool = True
     """Whether every other pair of suggestions, a hopeful and a cautious one, stays near the best
     point, as far away as the history says. False: never, as in the text."""
@@ -71,19 +76,23 @@ class NeuralCBO:
         least = 1.0 if self.beta == "theory" else float(np.sqrt(self.beta))
         check_number("caution", self.caution, least=-least)
         check_solver(self.solver, known=SOLVERS)
+        check_flag("sphere", self.sphere)
         check_flag("trust_region", self.trust_region)
 
     @property
     def feasibility(self) -> Feasibility:
         return Feasibility(
-            self.beta, self.caution, self.width, self.depth, self.activation, self.solver
-        )
+            self.beta, self.caution, self.width, self.depth, self.activation, self.solver,
+            self.sphere,
+        )  # fmt: skip
 
     def posterior(self, key: Array, data: Data) -> Only:
         """A network trained from a fresh start, whenever there is something new to learn from."""
-        network = network_for(data.image, self.width, self.depth, self.activation)
         name = jax.random.fold_in(key, data.n)
-        return Only(together.learn(name, [data], network, solver=self.solver))
+        return Only(together.learn(name, [data], self._network(data), solver=self.solver))
+
+    def _network(self, data: Data) -> Architecture:
+        return network_for(data.image, self.width, self.depth, self.activation, sphere=self.sphere)
 
     def score(self, key: Array, data: Data, number: int) -> Score:
         found = self.posterior(key, data)
@@ -95,7 +104,11 @@ class NeuralCBO:
     def region(self, data: Data, number: int) -> Region | None:
         if not self.trust_region or not data.n or not number // 2 % 2:
             return None
-        return Region(int(data.order[0]), trust.radius(data))
+        network = self._network(data)
+        wide = Wide.of(network) if isinstance(network, MLP) else None
+        gamma, scales, noises = together.shared_hyper([data], network)
+        hyper = Hyper(gamma, float(scales[0]), float(noises[0]), (1.0,) * data.x.shape[1])
+        return Region(best_row(data, wide, hyper), trust.radius(data))
 
 
 register("neural-cbo", NeuralCBO, "Expected improvement where unknown constraints may hold.")

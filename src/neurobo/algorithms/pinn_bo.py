@@ -21,7 +21,7 @@ from neurobo.law_doubts import warn_about_doubts
 from neurobo.law_evidence import Settings, scheduled
 from neurobo.law_information import theory_nu
 from neurobo.law_model import Known, LawPosterior, condition, draws, posterior, trained
-from neurobo.law_networks import candidates
+from neurobo.law_networks import MANY, candidates, size
 from neurobo.laws import Laws
 from neurobo.maximise import Region, Score
 from neurobo.networks import MLP
@@ -35,8 +35,9 @@ class PINNBO:
     surrogate: Literal["linear", "posterior", "simple"] = "linear"
     """The tangent of a network, for which Lemma 5.3.4 holds at any width; or a trained network as
     in PosteriorSMB; or as in SimpleSMB, which is the paper's."""
-    acquisition: Literal["ts", "ei"] = "ts"
-    """One drawn function (Thompson sampling), or log expected improvement."""
+    acquisition: Literal["auto", "ts", "ei"] = "auto"
+    """One drawn function (Thompson sampling), as in the text, or log expected improvement. "auto":
+    the latter up to 4 columns, unless network and laws are so large that it would take seconds."""
     nu: float | Literal["theory"] = 1.0
     """ν, the factor of the standard deviation. "theory" is Algorithm 4's, which grows with what is
     learnt beyond the laws."""
@@ -70,7 +71,7 @@ class PINNBO:
         if self.noise is not None:
             check_number("noise", self.noise, least=0)
         check_choice("surrogate", self.surrogate, SURROGATES)
-        check_choice("acquisition", self.acquisition, ("ts", "ei"))
+        check_choice("acquisition", self.acquisition, ("auto", "ts", "ei"))
         if self.activation == "relu":
             raise InvalidInput(
                 "activation must have derivatives of every order, such as tanh, got 'relu'"
@@ -81,11 +82,20 @@ class PINNBO:
 
     def scores(self, key: Array, data: Data, numbers: Sequence[int]) -> list[Score]:
         """A batch: one draw for each number."""
-        if self.acquisition == "ei" and data.n:
+        if self._improves(data) and data.n:
             return [self._improvement(key, data, number) for number in numbers]
         if data.laws is not None and data.laws.moving:
             return [self.sample(key, data, number) for number in numbers]
         return self._draws(key, data, numbers)
+
+    def _improves(self, data: Data) -> bool:
+        """Whether expected improvement chooses."""
+        if self.acquisition != "auto":
+            return self.acquisition == "ei"
+        columns = data.x.shape[1]
+        parameters = size(candidates(self._network, columns, self.additive)[0], columns)
+        rows = len(data.y) + (data.laws.rows if data.laws is not None else 0)
+        return columns <= MANY and parameters * rows <= AFFORDABLE
 
     def sample(self, key: Array, data: Data, number: int) -> Score:
         return self._draws(key, data, [number])[0]
@@ -129,6 +139,10 @@ class PINNBO:
 
     def _nu(self, state: Known) -> float:
         return theory_nu(state) if self.nu == "theory" else self.nu
+
+
+AFFORDABLE = 4e6
+"""Parameters times rows up to which standard deviations at thousands of points take a second."""
 
 
 def _laws(data: Data, number: int) -> Laws:

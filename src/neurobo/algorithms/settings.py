@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from neurobo import evidence, gp, image_evidence
+from neurobo import evidence, gp, image_evidence, trust
 from neurobo.acquire import means
 from neurobo.algorithms.base import options
 from neurobo.data import Data
@@ -31,7 +31,7 @@ def check_solver(solver: str, *, known: Collection[str] = ("adam", "gauss-newton
     check_choice("solver", solver, sorted(known))
 
 
-Radius = float | Literal["auto"] | None
+Radius = float | Literal["auto", "adaptive"] | None
 HIGH = 6
 """Columns above which a drawn function is lowest in a far corner more often than not."""
 
@@ -56,7 +56,8 @@ class Drawing:
     `ard`. False: networks see the box, as in the papers' experiments."""
     trust_region: Radius = "auto"
     """Every other suggestion stays within this half-width (whole box: 1) of the best point.
-    "auto": 0.4 above 6 columns. None: never, as in the papers."""
+    "auto": 0.4 above 6 columns; "adaptive": as far as the history says, above 6 columns. None:
+    never, as in the papers."""
 
     def __post_init__(self) -> None:
         MLP(self.width, self.depth, self.activation)
@@ -65,9 +66,12 @@ class Drawing:
         if self.noise is not None:
             check_number("noise", self.noise, least=0)
         region = self.trust_region
-        known = region in (None, "auto") or (isinstance(region, float | int) and 0 < region <= 2)
+        words = (None, "auto", "adaptive")
+        known = region in words or (isinstance(region, float | int) and 0 < region <= 2)
         if not known:
-            raise InvalidInput(f'trust_region must be None, "auto" or in (0, 2], got {region!r}')
+            raise InvalidInput(
+                f'trust_region must be None, "auto", "adaptive" or in (0, 2], got {region!r}'
+            )
 
     def network(self, data: Data) -> Architecture:
         sphere = self.sphere and not self.ard
@@ -78,10 +82,12 @@ class Drawing:
 
     def region(self, data: Data, number: int) -> Region | None:
         radius = self.trust_region
-        if radius == "auto":
-            radius = RADIUS if data.x.shape[1] > HIGH else None
+        if isinstance(radius, str) and data.x.shape[1] <= HIGH:
+            radius = None
         if radius is None or not number % 2 or not data.n:
             return None
+        if isinstance(radius, str):
+            radius = RADIUS if radius == "auto" else trust.radius(data)
         network = self.network(data)
         wide = Wide.of(network) if isinstance(network, MLP) else None
         return Region(best_row(data, wide, self.hyper(data)), radius)

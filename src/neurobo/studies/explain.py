@@ -16,14 +16,12 @@ from neurobo.studies.study_file import StudyFile
 
 def meaning(file: StudyFile) -> dict[str, str]:
     """One line for each thing that the file decides."""
-    table, space = file.table, file.space
+    table = file.table
     from neurobo.algorithms import describe
-    from neurobo.start import start_size
 
     spent = f"{table.budget.trials} trials"
     if table.budget.hours is not None:
         spent += f", none begun after {table.budget.hours:g} hours of a run"
-    n_start = start_size(space, table.n_startup_trials)
     options = ", ".join(f"{name} = {value!r}" for name, value in table.options.items())
     found = {
         "study": f"{table.name!r}, to {table.direction}",
@@ -31,7 +29,7 @@ def meaning(file: StudyFile) -> dict[str, str]:
         "space": _size(file),
         "algorithm": f"{table.algorithm}{f' ({options})' if options else ''}: "
         f"{describe(table.algorithm)}",
-        "start": f"{n_start} points of a Sobol design, seed {table.seed}",
+        "start": f"{file.n_start} points of a Sobol design, seed {table.seed}",
         "objective": _objective(file),
     }
     if table.constraints:

@@ -14,7 +14,6 @@ from optuna.trial import FrozenTrial
 
 from neurobo.columns import Candidate
 from neurobo.space import Space
-from neurobo.start import start_size
 from neurobo.studies.study_file import StudyFile
 from neurobo.studies.surrogate import Contender, Slice, Surrogate, ranked, surrogate
 from neurobo.studies.tally import Tally, duration, short
@@ -204,9 +203,8 @@ class Findings:
         from neurobo.algorithms import describe
 
         table, trials = self.file.table, self.tally.trials
-        n_start = start_size(self.space, table.n_startup_trials)
         imported = sum(SOURCE in t.user_attrs for t in trials)
-        start = min(max(n_start - imported, 0), len(trials) - imported)
+        start = min(max(self.file.n_start - imported, 0), len(trials) - imported)
         options = ", ".join(f"{name} = {value!r}" for name, value in table.options.items())
         items = [
             f"Algorithm `{table.algorithm}`{f' with {options}' if options else ''}: "

@@ -160,7 +160,10 @@ class StudyTable(Table):
     options: dict[str, Any] = Field({}, description="Options of the algorithm.")
     seed: int = Field(0, ge=0, lt=2**63, description="Another seed, another run.")
     n_startup_trials: int | None = Field(
-        None, ge=0, description="Points of the start design. Default: parameters + 2, 5 to 20."
+        None,
+        ge=0,
+        description="Points of the start design. Default: parameters + 2, 5 to 20; half of that "
+        "with a law.",
     )
     workers: int = Field(1, ge=1, le=1024, description="Evaluations at a time.")
     retries: int = Field(

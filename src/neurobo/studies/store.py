@@ -22,7 +22,6 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from neurobo.errors import InvalidInput, NeuroboError
 from neurobo.sampler import NeuroSampler
-from neurobo.start import start_size
 from neurobo.studies.law_file import law
 from neurobo.studies.study_file import StudyFile
 
@@ -117,7 +116,7 @@ def sampler(file: StudyFile) -> NeuroSampler:
     return NeuroSampler(
         file.algorithm,
         seed=table.seed,
-        n_startup_trials=start_size(file.space, table.n_startup_trials),
+        n_startup_trials=file.n_start,
         search_space=file.space,
         learn_failures=table.learn_failures,
         physics=None if table.physics is None else law(file),

@@ -73,6 +73,14 @@ class StudyFile:
         """As people write it; it may hold a password."""
         return f"sqlite:///{self.database}" if self.database else str(self.table.storage)
 
+    @property
+    def n_start(self) -> int:
+        """Points of the start design."""
+        from neurobo.start import start_size
+
+        lawful = self.table.physics is not None
+        return start_size(self.space, self.table.n_startup_trials, lawful=lawful)
+
     @cached_property
     def pool(self) -> Pool | None:
         from neurobo.studies.pool_file import read_pool

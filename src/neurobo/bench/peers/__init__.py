@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 from neurobo.algorithms.base import algorithms, build, describe
@@ -20,6 +20,7 @@ from neurobo.bench.peers import (
     smac_forest,
 )
 from neurobo.bench.peers.base import Method, Optimiser, Task, split_options
+from neurobo.bench.problem import Law
 from neurobo.errors import InvalidInput
 from neurobo.physics import PDE
 from neurobo.sampler import NeuroSampler
@@ -92,6 +93,12 @@ def _neuro_sampler(name: str, task: Task, **options: Any) -> Optimiser:
         n_startup_trials=task.n_start,
         search_space=task.space.distributions,
         pool=task.pool,
-        physics=[PDE(law) for law in task.laws] if name == WITH_LAWS else None,
+        physics=[_pde(law) for law in task.laws] if name == WITH_LAWS else None,
     )
     return optuna_samplers.OptunaOptimiser(task, sampler)
+
+
+@lru_cache(maxsize=32)
+def _pde(law: Law) -> PDE:
+    """The same for the same law: what is compiled for it serves all runs of a process."""
+    return PDE(law)
