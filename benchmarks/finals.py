@@ -2,9 +2,10 @@
 
     python benchmarks/finals.py cbo noisy      # take over what results/SUITE has
 
-Whole records are large and stay where they were made. The tables of docs/results.md need only the
-last figure of a run, and those of runs on several machines can be put together here. A run that is
-in both counts as it was made last.
+Whole records are large and stay where they were made. The tables of docs/results.md need only what
+a run reached, in the end and at each step on its way, and runs on several machines can be put
+together here. A run that is in both counts as it was made last. `steps` are pairs of an evaluation
+and the regret from there on, as in "1:20.3 7:4.1".
 """
 
 from __future__ import annotations
@@ -15,12 +16,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from neurobo.bench import tables
 from neurobo.bench.problems import problem
 from neurobo.bench.records import Job, Record, Store, listed
 
 RESULTS, KEPT = Path("results"), Path("benchmarks/reference/finals")
-COLUMNS = ["problem", "method", "seed", "budget", "n_start", "reached", "cpu", "source"]
+COLUMNS = ["problem", "method", "seed", "budget", "n_start", "reached", "cpu", "source", "steps"]
 
 
 def update(suite: str) -> None:
@@ -38,14 +41,48 @@ def update(suite: str) -> None:
 
 
 def results(suite: str) -> tables.Results:
-    """The kept runs as records of one evaluation, in which regret is all there is."""
+    """The kept runs as records in which regret is all there is: at every evaluation, or only the
+    last if the steps are not known."""
     records = []
     for about, row in zip(_jobs(suite), _rows(suite), strict=True):
-        reached = float(row["reached"])
-        constrained = "constraints" in problem(about.problem, about.seed).kinds
-        violations = [0.0] if constrained else None
-        records.append(Record(about, [reached], violations=violations, optimum=0.0))
+        values = _curve(row["steps"] or f"1:{row['reached']}", about.budget if row["steps"] else 1)
+        given = problem(about.problem, about.seed)
+        constrained = "constraints" in given.kinds
+        violations = np.where(np.isfinite(values), 0.0, 1.0).tolist() if constrained else None
+        optimum = None if given.optimum is None else 0.0
+        cpu = [float(row["cpu"]) / len(values)] * len(values)
+        versions = {"neurobo source": row["source"]} if row["source"] else {}
+        records.append(
+            Record(
+                about,
+                values,
+                violations=violations,
+                optimum=optimum,
+                cpu_seconds=cpu,
+                versions=versions,
+            )
+        )
     return tables.gather(records)
+
+
+def _curve(steps: str, length: int) -> list[float]:
+    """Regret after each evaluation; infinite before the first step."""
+    found = np.full(length, np.inf)
+    for step in steps.split():
+        at, _, value = step.partition(":")
+        found[int(at) - 1 :] = float(value)
+    return [float(v) for v in found]
+
+
+def _steps(curve: np.ndarray) -> str:
+    """Where a curve that never rises falls, to four digits."""
+    words, last = [], ""
+    for i, value in enumerate(curve):
+        text = f"{value:.4g}"
+        if np.isfinite(value) and text != last:
+            words.append(f"{i + 1}:{text}")
+            last = text
+    return " ".join(words)
 
 
 def path(suite: str) -> Path:
@@ -56,7 +93,7 @@ def _rows(suite: str) -> list[dict[str, Any]]:
     if not path(suite).exists():
         return []
     with path(suite).open(newline="") as file:
-        return list(csv.DictReader(file))
+        return [{"steps": "", **row} for row in csv.DictReader(file)]
 
 
 def _jobs(suite: str) -> list[Job]:
@@ -66,12 +103,15 @@ def _jobs(suite: str) -> list[Job]:
 def _row(record: Record) -> dict[str, Any]:
     """With constraints what counts is regret plus violation."""
     constrained = record.violations is not None and record.optimum is not None
-    reached = record.regret_and_violation().min() if constrained else tables.final(record)
+    measure = record.regret_and_violation() if constrained else record.regrets()
+    curve = np.fmin.accumulate(np.nan_to_num(measure, nan=np.inf))
+    reached = curve[-1] if constrained else tables.final(record)
     return {
         **asdict(record.job),
         "reached": f"{reached:.6g}",
         "cpu": f"{sum(record.cpu_seconds):.3g}",
         "source": record.versions.get("neurobo source", ""),
+        "steps": _steps(curve),
     }
 
 

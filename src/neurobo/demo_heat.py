@@ -17,12 +17,13 @@ from neurobo.bench.problems.fields import Sides, between_nodes, steady_field
 from neurobo.minimize import minimize
 from neurobo.optional import require
 from neurobo.physics import PDE, laplacian
+from neurobo.space import Space
+from neurobo.start import start_size
 
 SIZE = 2.0
 """Metres."""
 SPACE = {"x": (0.0, SIZE), "y": (0.0, SIZE)}
 HEAT = PDE(lambda u, x: laplacian(u)(x))
-START = 5
 _CELLS = 256
 
 
@@ -64,6 +65,8 @@ class Search:
     points: Float[np.ndarray, "n 2"]
     best: Float[np.ndarray, " n"]
     """The highest temperature so far."""
+    start: int
+    """How many points were there before the first suggestion."""
 
     def evaluations_to(self, temperature: float) -> int | None:
         reached = np.flatnonzero(self.best >= temperature)
@@ -71,15 +74,16 @@ class Search:
 
 
 def search(plate: Plate, trials: int, seed: int, *, law: bool, progress: bool) -> Search:
+    """The same call with the law or without: all else is as users have it by default."""
     study = minimize(
         lambda p: -plate.at(np.array([p["x"], p["y"]])), SPACE, trials,
-        algorithm="pinn-bo" if law else "auto", physics=HEAT if law else None, seed=seed,
-        n_startup_trials=START, progress=progress,
+        physics=HEAT if law else None, seed=seed, progress=progress,
     )  # fmt: skip
     done = [t for t in study.trials if t.value is not None]
     points = np.array([[t.params["x"], t.params["y"]] for t in done])
     best = np.maximum.accumulate([-float(t.value or 0.0) for t in done])
-    return Search("with the law" if law else "without", points, best)
+    start = start_size(Space.of(SPACE), None, lawful=law)
+    return Search("with the law" if law else "without", points, best, start)
 
 
 def picture(plate: Plate, runs: list[Search], path: Path) -> None:
@@ -94,7 +98,7 @@ def picture(plate: Plate, runs: list[Search], path: Path) -> None:
         axis.contour(
             plate.field.T, levels=12, extent=(0, SIZE, 0, SIZE), colors="white", linewidths=0.3
         )
-        start, asked = run.points[:START], run.points[START:]
+        start, asked = run.points[: run.start], run.points[run.start :]
         axis.plot(*start.T, "o", mfc="none", mec="white", ms=6, label="start", clip_on=False)
         axis.plot(
             *asked.T, "o", color="deepskyblue", mec="black", ms=5, label="asked", clip_on=False

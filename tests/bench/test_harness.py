@@ -87,6 +87,34 @@ def test_failures_are_told_as_such_and_the_run_goes_on() -> None:
     assert 0.2 < record.best_so_far()[-1] < 0.5
 
 
+def test_a_batch_is_asked_for_before_any_of_it_is_told() -> None:
+    heard: list[str] = []
+
+    class Listening:
+        def __init__(self, task: Task) -> None:
+            self._rng = np.random.default_rng(0)
+
+        def ask(self) -> Params:
+            heard.append("ask")
+            return {"x0": float(self._rng.uniform(-5, 10)), "x1": float(self._rng.uniform(0, 15))}
+
+        def tell(self, params: Params, outcome: Outcome) -> None:
+            heard.append("tell")
+
+    listening = Method("listening", "", Listening, packages=(), handles=frozenset({"batch"}))
+    _run("branin-2+batch=3", listening)
+    assert heard == ["tell"] * 5 + (["ask"] * 3 + ["tell"] * 3) * 2 + ["ask", "tell"]
+
+
+def test_only_methods_that_handle_batches_are_given_some() -> None:
+    names = ("random", "optuna-tpe", "cma-es", "auto")
+    choice = suites.Choice(problems=("branin-2+batch=8",), methods=names, seeds=1)
+    found = suites.jobs(suites.suite("smoke"), choice)
+    assert [job.method for job in found] == ["random", "optuna-tpe", "auto"]
+    record = _run("branin-2+batch=4", "auto", budget=13)
+    assert len(set(record.values)) == 13  # no point twice
+
+
 def test_the_best_point_kept_is_feasible() -> None:
     def constrained(x: np.ndarray) -> tuple[float, dict[str, float]]:
         return float(x[0]), {"right": 0.5 - float(x[0])}

@@ -291,6 +291,8 @@ def test_wrappers_combine_from_left_to_right() -> None:
         ("branin-2+noise=nan", "noise must be a finite number above 0, got nan"),
         ("branin-2+failures=-0.1", "failures must be a finite number above 0, got -0.1"),
         ("branin-2+failures=1", "failures must be a rate below 1, got 1.0"),
+        ("branin-2+batch=1", "batch must be a whole number of at least 2, got 1"),
+        ("branin-2+batch=2.5", "batch must be a whole number of at least 2, got 2.5"),
         ("branin-2+delay=inf", "delay must be a finite number above 0, got inf"),
     ],
 )

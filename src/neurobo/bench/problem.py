@@ -80,6 +80,8 @@ class Problem:
     pool: Callable[[], Mapping[str, np.ndarray]] | None = None
     """Features of the candidates that an integer parameter counts, loaded when asked for."""
     noisy: bool = False
+    batch: int = 1
+    """Points that are evaluated at the same time."""
     everywhere: bool = False
     """Whether the formula holds, with the same lowest value, outside the box too, so that the
     problem can be shifted and rotated."""
@@ -105,6 +107,8 @@ class Problem:
             kinds.add("constraints")
         if self.pool is not None:
             kinds = {"pool"}
+        if self.batch > 1:
+            kinds.add("batch")
         return frozenset(kinds)
 
     @property

@@ -62,9 +62,13 @@ def run_on(
     outcomes: list[Outcome] = []
     clock = _Clock()
     objective_seconds = 0.0
+    asked: list[Params] = []
     for number in range(job.budget):
         with clock.next():
-            params = start[number] if number < len(start) else optimiser.ask()
+            if number >= len(start) and not asked:
+                size = min(problem.batch, job.budget - number)
+                asked = [optimiser.ask() for _ in range(size)]
+            params = start[number] if number < len(start) else asked.pop(0)
         if not space.contains(params):
             raise NeuroboError(f"a method must ask for points of the space, got {params}")
         began = time.perf_counter()

@@ -70,6 +70,18 @@ CBO_BUDGETS = {
     )
 }
 
+# What `auto` must stand: noise, failures, evaluations side by side.
+ROBUST_BUDGETS = {
+    f"{name}+{trouble}": budget
+    for trouble in ("noise=0.05", "noise=0.2", "failures=0.2", "batch=8")
+    for name, budget in (
+        ("branin-2+shift", 45),
+        ("hartmann-6+shift", 64),
+        ("levy-10+shift", 76),
+        ("styblinski-tang-10+shift", 76),
+    )
+}
+
 # Of each of COCO's groups but the easiest; other instances are for the report.
 TUNING = bbob_names((5, 10, 20), (3, 8, 10, 15, 20, 21), (1, 2))
 ABLATIONS = (
@@ -194,6 +206,13 @@ SUITES = {
             seeds=1,
             first_seed=1,
             budgets={name: 60 if "-d5-" in name else 80 for name in TUNING},
+        ),
+        Suite(
+            "auto-robust",
+            "noise of 5 and 20 % of the range, a fifth of the evaluations failing, batches of 8",
+            tuple(ROBUST_BUDGETS),
+            ("auto", "botorch-lognei", "optuna-gp", "optuna-tpe", "random"),
+            budgets=ROBUST_BUDGETS,
         ),
         Suite(
             "auto-report",

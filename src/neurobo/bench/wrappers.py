@@ -1,4 +1,4 @@
-"""Wrap a problem to vary it: noise, shift, rotation, failures, delay.
+"""Wrap a problem to vary it: noise, shift, rotation, failures, delay, batches.
 
 A problem's name lists its wrappers: `levy-15+shift+noise=0.05` is Levy with its optimum moved and
 Gaussian noise whose standard deviation is 5 % of the function's range. Shift and rotation depend on
@@ -105,8 +105,17 @@ def delay(problem: Problem, seconds: float) -> Problem:
     return problem.renamed(f"delay={seconds:g}", evaluate=evaluate)
 
 
+def batch(problem: Problem, size: float) -> Problem:
+    """Ask for so many points before any of their values is told."""
+    if size != int(size) or size < 2:
+        raise InvalidInput(f"batch must be a whole number of at least 2, got {size:g}")
+    return problem.renamed(f"batch={size:g}", batch=int(size))
+
+
 _BY_SEED = {"shift": shift, "rotate": rotate}
-_BY_AMOUNT = {"noise": noise, "variance": variance, "failures": failures, "delay": delay}
+_BY_AMOUNT = {
+    "noise": noise, "variance": variance, "failures": failures, "delay": delay, "batch": batch,
+}  # fmt: skip
 
 
 def wrap(problem: Problem, wrappers: list[str], seed: int) -> Problem:

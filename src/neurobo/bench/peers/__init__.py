@@ -76,7 +76,7 @@ def _ours(name: str) -> Method:
         describe(name),
         partial(_neuro_sampler, name),
         packages=("neurobo", "jax", "optuna"),
-        handles=frozenset({"mixed", "constraints", "pool"}),
+        handles=frozenset({"mixed", "constraints", "pool", "batch"}),
         needs=frozenset({"laws"} if name == WITH_LAWS else ()),
         ours=True,
     )

@@ -32,15 +32,16 @@ class Task:
 
 
 class Optimiser(Protocol):
-    """Ask and tell, one point at a time."""
+    """Ask and tell, one point at a time; those that handle batches are asked several times before
+    they are told."""
 
     def ask(self) -> Params:
         """The next point to evaluate."""
         ...
 
     def tell(self, params: Params, outcome: Outcome) -> None:
-        """An evaluated point: first the start design's, which were not asked for, then each
-        asked one at once. A failed evaluation has the value NaN."""
+        """An evaluated point: first the start design's, which were not asked for, then the asked
+        ones in their order. A failed evaluation has the value NaN."""
         ...
 
 
@@ -55,7 +56,7 @@ class Method:
     packages: tuple[str, ...]
     """Distributions whose versions a record keeps."""
     handles: frozenset[str] = frozenset()
-    """Among "mixed", "constraints" and "pool"; continuous boxes are always handled."""
+    """Among "mixed", "constraints", "pool" and "batch"; boxes are always handled."""
     needs: frozenset[str] = frozenset()
     """What a problem must have for the method to make sense."""
     ours: bool = False

@@ -44,6 +44,8 @@ class Told:
         self.x: Matrix = np.empty((0, task.space.dim))
         self.y: Float[np.ndarray, " n"] = np.empty(0)
         self.c: Float[np.ndarray, "n constraints"] = np.empty((0, len(self.names)))
+        self.pending: Matrix = np.empty((0, task.space.dim))
+        """Asked for and not yet told."""
 
     def add(self, x: Matrix, outcome: Outcome) -> None:
         limits = [outcome.constraints.get(name, math.nan) for name in self.names]
@@ -76,17 +78,19 @@ class Peer:
 
     def tell(self, params: Params, outcome: Outcome) -> None:
         self.told.add(self.task.space.encode([params]), outcome)
+        self.told.pending = self.told.pending[1:]  # answers come in the order of the questions
 
     def ask(self) -> Params:
         x = self._proposal() if self.told.good.sum() >= LEAST else None
         if x is None:
             x = random_point(self.task, self.told)
+        self.told.pending = np.concatenate([self.told.pending, x[None]])
         return self.task.space.decode(x)
 
     def _proposal(self) -> Point | None:
         errors = require("linear_operator.utils.errors")
         try:
-            with quietly(self.task.seed, len(self.told.y)):
+            with quietly(self.task.seed, len(self.told.y) + len(self.told.pending)):
                 return self.propose(self.told)
         except (errors.NotPSDError, errors.NanError) as error:
             warnings.warn(
@@ -100,7 +104,7 @@ class Peer:
 
 def random_point(task: Task, told: Told) -> Point:
     """A random point, a new one if there is any."""
-    rng = np.random.default_rng([task.seed, len(told.y)])
+    rng = np.random.default_rng([task.seed, len(told.y) + len(told.pending)])
     if len(told.x) < task.space.size:
         return any_free(task.space, told.x, rng)
     return np.asarray(task.space.from_unit(rng.random((1, task.space.n_parameters)))[0])

@@ -55,6 +55,7 @@ class Fitted:
     x: Float[Tensor, "n features"]
     y: Float[Tensor, " n"]
     c: Float[Tensor, "n constraints"]
+    pending: Float[Tensor, "k features"] | None = None
 
     @property
     def n_constraints(self) -> int:
@@ -85,8 +86,9 @@ def log_noisy_ei(fitted: Fitted) -> Any:
         )
     limits = [_output(i + 1) for i in range(fitted.n_constraints)]
     return logei.qLogNoisyExpectedImprovement(
-        fitted.model, fitted.x, objective=objective, constraints=limits or None
-    )
+        fitted.model, fitted.x, objective=objective, constraints=limits or None,
+        X_pending=fitted.pending,
+    )  # fmt: skip
 
 
 def _output(i: int) -> Callable[[Tensor], Tensor]:
@@ -142,7 +144,9 @@ class GaussianProcess:
             return models.SingleTaskGP(x, values, likelihood=noise)
 
         # Independent outputs in BoTorch's batched form: a dozen take little more time than one.
-        return Fitted(fit(make(require("torch").cat([y[:, None], c], dim=1))), x, y, c)
+        model = fit(make(require("torch").cat([y[:, None], c], dim=1)))
+        pending = tensor(self.view.rows(told.pending)) if len(told.pending) else None
+        return Fitted(model, x, y, c, pending)
 
     def _best_row(self, fitted: Fitted, rows: Float[np.ndarray, "n features"]) -> int:
         """The number of the best among these rows."""
@@ -256,7 +260,7 @@ METHODS = (
         "BoTorch: Gaussian process with log noisy expected improvement",
         _log_noisy_ei,
         PACKAGES,
-        handles=frozenset({"mixed", "constraints", "pool"}),
+        handles=frozenset({"mixed", "constraints", "pool", "batch"}),
     ),
     Method(
         "botorch-ucb",

@@ -30,14 +30,15 @@ class OptunaOptimiser:
         with _quiet():
             self._study: Study = optuna.create_study()
         self._sampler = sampler
-        self._asked: Trial | None = None
+        self._asked: list[Trial] = []
 
     def ask(self) -> Params:
         if not isinstance(self._sampler, BaseSampler):
             self._sampler = self._sampler(self._study.get_trials(deepcopy=False))
         self._study.sampler = self._sampler
-        self._asked = self._study.ask(self._distributions)
-        return {name: self._asked.params[name] for name in self._distributions}
+        trial = self._study.ask(self._distributions)
+        self._asked.append(trial)
+        return {name: trial.params[name] for name in self._distributions}
 
     def tell(self, params: Params, outcome: Outcome) -> None:
         failed = not math.isfinite(outcome.value)
@@ -45,11 +46,11 @@ class OptunaOptimiser:
         state = TrialState.FAIL if failed else TrialState.COMPLETE
         # A failed evaluation may have no constraint values either, and Optuna refuses NaN.
         constraints = {} if failed else dict(outcome.constraints)
-        if self._asked is not None and self._asked.params == params:
+        if self._asked and self._asked[0].params == params:
+            trial = self._asked.pop(0)
             for name, amount in constraints.items():
-                self._asked.set_constraint(name, amount)
-            self._study.tell(self._asked, value, state=state)
-            self._asked = None
+                trial.set_constraint(name, amount)
+            self._study.tell(trial, value, state=state)
         else:
             self._study.add_trial(
                 create_trial(
@@ -139,14 +140,14 @@ METHODS = (
         "Optuna's default: tree-structured Parzen estimators.",
         tpe,
         packages=("optuna",),
-        handles=frozenset({"mixed", "constraints"}),
+        handles=frozenset({"mixed", "constraints", "batch"}),
     ),
     Method(
         "optuna-gp",
         "Optuna's Gaussian process sampler (log-EI).",
         gp,
         packages=("optuna", "torch"),
-        handles=frozenset({"mixed", "constraints"}),
+        handles=frozenset({"mixed", "constraints", "batch"}),
     ),
     Method(
         "optuna-cmaes",

@@ -68,13 +68,13 @@ METHODS = (
         "Uniform random points.",
         Random,
         packages=("numpy",),
-        handles=frozenset({"mixed", "constraints", "pool"}),
+        handles=frozenset({"mixed", "constraints", "pool", "batch"}),
     ),
     Method(
         "sobol",
         "Points of a scrambled Sobol sequence (SciPy).",
         Sobol,
         packages=("scipy",),
-        handles=frozenset({"mixed", "constraints"}),
+        handles=frozenset({"mixed", "constraints", "batch"}),
     ),
 )
