@@ -1,0 +1,281 @@
+"""`auto` against everybody, on one page with its losses: docs/scoreboard.md.
+
+    python benchmarks/scoreboard.py            # from the runs kept in benchmarks/reference/finals
+    python benchmarks/scoreboard.py --run      # first run what is missing (hours; resumable)
+
+Settings of `auto` are chosen on the suite `auto-tune`; all other suites here only report.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import finals
+import numpy as np
+
+from neurobo.bench import stats, tables
+from neurobo.bench.report import contests, ecdf
+from neurobo.bench.report.blocks import Cell, Table
+from neurobo.bench.report.markdown import table_text
+from neurobo.bench.report.words import p_value
+from neurobo.bench.suites import suite
+from neurobo.bench.tables import Group, Results
+
+PAGE = Path("docs/scoreboard.md")
+LATENCY = Path("benchmarks/reference/latency.csv")
+SUITES = ("peers", "auto-report", "auto-robust", "auto-tune")
+AUTO = "auto"
+GROUPS = {
+    "continuous, up to 10 parameters": ("branin-2", "hartmann-6", "styblinski-tang-10"),
+    "continuous, more": ("levy-15", "ackley-20", "rosenbrock-40"),
+    "rugged": ("styblinski-tang-10", "levy-15", "ackley-20"),
+    "mixed, AutoML": ("forest-diabetes-6", "boosting-cancer-9"),
+    "constrained": ("constrained-ackley-5",),
+    "pool of candidates": ("digits-pool",),
+}
+NEVER_MUCH_WORSE = 1.5
+"""Median regret in units of the best member's."""
+
+
+def kept(name: str) -> Results:
+    return finals.results(name) if finals.path(name).exists() else tables.gather([])
+
+
+def base(group: Group) -> str:
+    return group.problem.partition("+")[0]
+
+
+# The field --------------------------------------------------------------------------------------
+
+
+def ranked(results: Results) -> contests.Ranking | None:
+    """The methods that ran on all problems, by mean rank; None without `auto` or anybody else."""
+    found = [r for r in contests.rankings(results, results.labels()) if AUTO in r.methods]
+    return found[0] if found else None
+
+
+def rank_table(ranking: contests.Ranking) -> str:
+    rows: list[list[Cell | str]] = [
+        [Cell(name, bold=name == AUTO), f"{mean:.2f}", f"{low:.2f} to {high:.2f}", f"{seed:.2f}"]
+        for name, mean, low, high, seed in zip(
+            ranking.methods, ranking.mean_rank, ranking.low, ranking.high, ranking.seed_rank,
+            strict=True,
+        )
+    ]  # fmt: skip
+    header = ["method", "mean rank of medians", "95 % interval", "mean rank within seeds"]
+    return table_text(Table(header, rows))
+
+
+def medians(results: Results) -> str:
+    """Of all methods on all problems."""
+    methods, rows = results.methods, []
+    for group, runs in results.runs.items():
+        best, close = contests.best_method(runs), contests.not_worse(runs)
+        cells: list[Cell | str] = [group.problem]
+        for name in methods:
+            if name not in runs:
+                cells.append("")
+                continue
+            value = tables.summary(runs[name])
+            sign = "≈ " if name in close and name != best else ""
+            cells.append(Cell(f"{sign}{value.median:.3g} ({value.n})", bold=name == best))
+        rows.append(cells)
+    return table_text(Table(["median (runs)", *methods], rows))
+
+
+def pairs(results: Results, a: str, b: str) -> np.ndarray:
+    """What tests compare, of two methods, for every problem and seed that both have."""
+    found = []
+    for methods in results.runs.values():
+        if a in methods and b in methods:
+            scores = tables.scores({name: methods[name] for name in (a, b)})
+            for seed in scores[a].keys() & scores[b].keys():
+                found.append((scores[a][seed], scores[b][seed]))
+    return np.array(found).reshape(-1, 2).T
+
+
+def groups_table(results: Results) -> str:
+    """For each group of problems: who is best, and whether `auto` is significantly worse."""
+    rows: list[list[str]] = []
+    p = []
+    for title, names in GROUPS.items():
+        some = results.where([g for g in results.runs if base(g) in names])
+        ranking = ranked(some)
+        if ranking is None:
+            continue
+        rank = dict(zip(ranking.methods, ranking.seed_rank, strict=True))
+        others = [name for name in rank if name != AUTO]
+        best = min(others, key=lambda name: rank[name])
+        mine, theirs = pairs(some, AUTO, best)
+        p += [stats.lower(theirs, mine).p, stats.lower(mine, theirs).p]
+        rows.append([title, f"{rank[AUTO]:.2f}", f"`{best}` {rank[best]:.2f}", str(len(mine))])
+    worse, better = stats.adjusted(np.array(p)).reshape(-1, 2).T if p else (np.empty(0),) * 2
+    shown: list[list[Cell | str]] = []
+    for row, q, r in zip(rows, worse, better, strict=True):
+        word = "significantly worse" if q <= stats.LEVEL else "not significantly worse"
+        if r <= stats.LEVEL:
+            word = "significantly better"
+        shown.append([*row, f"{word}, p {p_value(min(q, r))}"])
+    header = [
+        "group",
+        "mean rank of `auto` within seeds",
+        "best other method",
+        "pairs",
+        "`auto` is",
+    ]
+    return table_text(Table(header, shown))
+
+
+# COCO -------------------------------------------------------------------------------------------
+
+
+def coco_table(results: Results) -> str:
+    """Area under the curve of solved pairs over the logarithm of evaluations, and its end."""
+    parts = [part for part in ecdf.solved(results) if part.functions]
+    rows: list[list[Cell | str]] = []
+    for part in parts:
+        areas = {m: float(np.mean(ecdf.curve([part], m)[1])) for m in part.hits}
+        ends = {m: float(np.mean(part.by_function(m))) for m in part.hits}
+        best = max(areas.values())
+        cells = [
+            Cell(f"{100 * areas[m]:.1f} ({100 * ends[m]:.1f})", bold=areas[m] == best)
+            if m in areas
+            else ""
+            for m in results.methods
+        ]
+        rows.append([f"d = {part.dim}, {len(part.functions)} functions", *cells])
+    return table_text(Table(["area, % (solved in the end, %)", *results.methods], rows))
+
+
+# Parts of `auto` --------------------------------------------------------------------------------
+
+
+def ablation_table(results: Results) -> str:
+    """`auto` with one part changed, on what it is tuned on."""
+    changed = [m for m in results.methods if m.startswith(f"{AUTO}:")]
+    found = [(name, pairs(results, AUTO, name)) for name in changed]
+    found = [(name, both) for name, both in found if both.shape[1] > 1]
+    tests = [p for _, (a, b) in found for p in (stats.signed_rank(a - b), stats.signed_rank(b - a))]
+    adjusted = stats.adjusted(np.array(tests)).reshape(-1, 2)
+    rows: list[list[Cell | str]] = []
+    for (name, (mine, theirs)), (better, worse) in zip(found, adjusted, strict=True):
+        verdict = "pays" if better <= stats.LEVEL else "harms" if worse <= stats.LEVEL else "open"
+        rows.append(
+            [
+                name.partition(":")[2],
+                f"{np.mean(theirs - mine):+.2f}",
+                f"{np.sum(theirs > mine)} / {np.sum(theirs < mine)} of {len(mine)}",
+                f"{verdict}, p {p_value(min(better, worse))}",
+            ]
+        )
+    header = ["changed", "mean of log10 regret", "worse / better runs", "what `auto` has"]
+    return table_text(Table(header, rows))
+
+
+def member_line(results: Results) -> str:
+    """How much worse than the best single member `auto` is."""
+    single = [m for m in results.methods if m.startswith(f"{AUTO}:members=") and "+" not in m]
+    ratios = []
+    for methods in results.runs.values():
+        known = [float(np.median(tables.finals(methods[m]))) for m in single if m in methods]
+        if AUTO in methods and known:
+            floor = tables.SOLVED * tables.start_regret(methods)
+            mine = float(np.median(tables.finals(methods[AUTO])))
+            ratios.append(max(mine, floor) / max(min(known), floor))
+    if not ratios:
+        return ""
+    share = float(np.mean(np.array(ratios) <= NEVER_MUCH_WORSE))
+    names = ", ".join(f"`{m.partition('=')[2]}`" for m in single)
+    return (
+        f"Against the best of its members on their own ({names}), chosen after the fact for each "
+        f"problem, the median regret of `auto` is at most {NEVER_MUCH_WORSE} times as high on "
+        f"{share:.0%} of {len(ratios)} problems; the median ratio is {np.median(ratios):.2f}, the "
+        f"highest {np.max(ratios):.3g}."
+    )
+
+
+def latency_line() -> str:
+    with LATENCY.open(newline="") as file:
+        rows = [r for r in csv.DictReader(file) if r["threads"] == "single"]
+    cpu = {(r["method"], int(r["n"])): float(r["cpu"]) for r in rows}
+    words = [
+        f"{cpu['botorch-logei', n] / cpu[AUTO, n]:.3g} times at {n}"
+        for n in (100, 200, 1000, 2000)
+        if (AUTO, n) in cpu and ("botorch-logei", n) in cpu
+    ]
+    return f"`auto` suggests faster than `botorch-logei`: {', '.join(words)} observations."
+
+
+# The page ---------------------------------------------------------------------------------------
+
+
+def robust_parts(results: Results) -> list[str]:
+    found = []
+    for trouble in ("noise=0.05", "noise=0.2", "failures=0.2", "batch=8"):
+        some = results.where([g for g in results.runs if g.problem.endswith(f"+{trouble}")])
+        ranking = ranked(some)
+        if ranking is not None:
+            found += [f"**{trouble}**, {len(ranking.problems)} problems:", rank_table(ranking)]
+    return [*found, medians(results)]
+
+
+def peers_parts(results: Results) -> list[str]:
+    ranking = ranked(results)
+    whole = [] if ranking is None else [
+        f"Over the {len(ranking.problems)} problems that all of these ran on:", rank_table(ranking)
+    ]  # fmt: skip
+    return [groups_table(results), *whole, medians(results)]
+
+
+PARTS: Mapping[str, tuple[str, Callable[[Results], list[str]]]] = {
+    "peers": ("The field", peers_parts),
+    "auto-report": ("COCO bbob, 20 evaluations for each dimension", lambda r: [coco_table(r)]),
+    "auto-robust": ("Noise, failures, batches", robust_parts),
+    "auto-tune": (
+        "Parts of `auto`: what each is worth",
+        lambda r: [ablation_table(r), member_line(r)],
+    ),
+}
+
+
+def page() -> str:
+    written = [
+        "# Scoreboard of `auto`",
+        "`python benchmarks/scoreboard.py` writes this page from [the runs that are kept]"
+        "(../benchmarks/reference/finals); with `--run` it first runs what is missing. Seeds are "
+        "1000 and above; settings are chosen on the suite `auto-tune`, which has lower seeds and "
+        "other instances. [How comparisons are made](benchmarks.md).",
+    ]
+    for name, (title, parts) in PARTS.items():
+        results = kept(name)
+        if results.runs:
+            about = suite(name)
+            runs = len(results.records)
+            written += [f"## {title}", f"Suite `{name}`: {about.summary}. {runs} runs."]
+            written += [part for part in parts(results) if part]
+    return "\n\n".join([*written, "## Time", latency_line()]) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--run", action="store_true")
+    parser.add_argument("--jobs", default="2")
+    given = parser.parse_args()
+    for name in SUITES:
+        if given.run:
+            command = [str(Path(sys.executable).parent / "neurobo"), "bench", "run", name]
+            if finals.path(name).exists():
+                command += ["--known", str(finals.path(name))]
+            subprocess.run([*command, "--jobs", given.jobs], check=False)
+        if (Path("results") / name / "runs.jsonl").exists():
+            finals.update(name)
+    PAGE.write_text(page())
+
+
+if __name__ == "__main__":
+    main()
