@@ -69,6 +69,26 @@ def test_the_threshold_moves_with_the_scale() -> None:
         np.testing.assert_array_equal(scale(c) > zero, c > 0)
 
 
+def test_noisy_constraints_are_judged_by_what_is_expected(x64: None) -> None:
+    """A lucky value far outside does not make a point feasible; without noise values decide."""
+    rng = np.random.default_rng(2)
+    known = _history(lambda p: {"disc": _disc(p) + 0.8 * rng.normal()}, 40)
+    outside = np.array([_disc(p) for p, _, _ in known])
+    lucky = int(np.argmin(np.abs(outside - 3)))
+    known[lucky][2]["disc"] = -0.1
+    told = np.array([c["disc"] for _, _, c in known])
+    _, judged = Feasibility(width=64).learn(jax.random.key(0), _data(known), 0)
+    assert judged.excess is not None
+    wrong = np.mean((judged.excess <= 0) != (outside <= 0))
+    assert wrong < np.mean((told <= 0) != (outside <= 0))
+    assert judged.excess[lucky] > 0
+
+    exact = _history(lambda p: {"disc": _disc(p)}, 40)
+    _, judged = Feasibility(width=64).learn(jax.random.key(0), _data(exact), 0)
+    assert judged.excess is not None
+    np.testing.assert_array_equal(judged.excess <= 0, outside <= 0)
+
+
 @pytest.mark.slow
 def test_bounds_by_theory_grow_with_noise_and_observations(x64: None) -> None:
     def deviations(n: int, noise: float) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -11,7 +12,7 @@ import pytest
 from jax.flatten_util import ravel_pytree
 
 import neurobo
-from neurobo import growing
+from neurobo import growing, trust
 from neurobo.algorithms import neural_bo
 from neurobo.data import Data
 
@@ -38,6 +39,19 @@ def test_the_network_begins_at_zero_and_gradients_are_taken_there(x64: None) -> 
     at_start = found.network.apply(found.theta, found.gamma, x)
     np.testing.assert_allclose(minus(x), -at_start, rtol=1e-12)
     assert np.abs(np.asarray(trained(x)) - np.asarray(at_start)).max() > 1e-3
+
+
+def test_in_many_columns_every_other_suggestion_stays_near_as_the_history_says(x64: None) -> None:
+    data, few = _data(12, 8), _data(12, 6)
+    region = SMALL.region(data, 1)
+    assert region is not None
+    assert region.radius == trust.radius(data)
+    assert SMALL.region(data, 2) is None
+    assert SMALL.region(few, 1) is None
+    assert replace(SMALL, trust_region=None).region(data, 1) is None
+    fixed = replace(SMALL, trust_region=0.25).region(data, 1)
+    assert fixed is not None
+    assert fixed.radius == 0.25
 
 
 def test_the_sd_is_that_of_the_dense_formula(x64: None) -> None:

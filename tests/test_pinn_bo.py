@@ -383,3 +383,17 @@ def test_a_law_with_constraints_and_in_batches() -> None:
     assert min(abs(t - 3 * math.pi) for t in times) < 0.1
     assert min(times) > 4.5
     assert len({round(t, 2) for t in times}) == 3
+
+
+def test_expected_improvement_chooses_where_it_is_affordable() -> None:
+    def improves(columns: int, n_points: int = 64, **options: Any) -> bool:
+        space = Space.of([(0.0, 1.0)] * columns)
+        law = PDE(lambda u, x: laplacian(u)(x), n_points=n_points)
+        points = np.random.default_rng(0).random((6, columns)).tolist()
+        return PINNBO(**options)._improves(_data(space, points, list(range(6)), law))
+
+    assert improves(2)
+    assert not improves(5)
+    assert not improves(2, n_points=1000, width=100, depth=3, activation="tanh")
+    assert improves(5, acquisition="ei")
+    assert not improves(2, acquisition="ts")

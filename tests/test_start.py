@@ -35,6 +35,13 @@ def test_our_size_grows_with_the_parameters() -> None:
     assert start_size(SPACE, "paper", 200) == 15
 
 
+def test_a_law_halves_the_start() -> None:
+    sizes = [default_size(Space.of([(0, 1)] * d), lawful=True) for d in (1, 2, 10, 100)]
+    assert sizes == [2, 2, 6, 10]
+    assert start_size(SPACE, None, lawful=True) == 2
+    assert start_size(SPACE, 7, lawful=True) == 7
+
+
 @pytest.mark.parametrize("design", DESIGNS)
 def test_designs_are_deterministic_distinct_and_follow_the_number(design: str) -> None:
     def points(seed: int) -> np.ndarray:
