@@ -108,6 +108,21 @@ def records() -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines]
 
 
+def kept() -> list[dict[str, Any]]:
+    """What was measured here and, where it was not, on earlier days."""
+    rows: dict[tuple[str, str, int], dict[str, Any]] = {}
+    if TABLE.exists():
+        with TABLE.open(newline="") as file:
+            for row in csv.DictReader(file):
+                numbers = {c: float(row[c]) for c in ("seconds", "cpu", "first", "peak_gb")}
+                rows[row["threads"], row["method"], int(row["n"])] = {
+                    **row, **numbers, "n": int(row["n"]),
+                }  # fmt: skip
+    for r in records():
+        rows[r["threads"], r["method"], r["n"]] = r
+    return list(rows.values())
+
+
 def found(done: list[dict[str, Any]], name: str, n: int, threads: str) -> dict[str, Any] | None:
     wanted = {"method": name, "n": n, "threads": threads}
     return next((r for r in done if wanted.items() <= r.items()), None)
@@ -145,7 +160,7 @@ def slope(done: list[dict[str, Any]], name: str, threads: str, least: int) -> fl
 
 
 def table() -> None:
-    done = records()
+    done = kept()
     names = [n for n in (*OURS, *PEERS) if any(r["method"] == n for r in done)]
     for threads in ("single", "default"):
         rows = [r for r in done if r["threads"] == threads]
