@@ -390,10 +390,29 @@ def test_expected_improvement_chooses_where_it_is_affordable() -> None:
         space = Space.of([(0.0, 1.0)] * columns)
         law = PDE(lambda u, x: laplacian(u)(x), n_points=n_points)
         points = np.random.default_rng(0).random((6, columns)).tolist()
-        return PINNBO(**options)._improves(_data(space, points, list(range(6)), law))
+        data = _data(space, points, list(range(6)), law)
+        found = [PINNBO(**options)._improves(data, number) for number in (6, 7)]
+        assert options.get("acquisition") or not found[1]  # a draw at every other suggestion
+        return found[0]
 
     assert improves(2)
     assert not improves(5)
     assert not improves(2, n_points=1000, width=100, depth=3, activation="tanh")
     assert improves(5, acquisition="ei")
     assert not improves(2, acquisition="ts")
+
+
+def test_only_draws_are_made_together(x64: None) -> None:
+    """What expected improvement is worth depends on the points before it in a batch."""
+    space = Space.of([(0.0, 1.0)] * 2)
+    points = np.random.default_rng(0).random((6, 2)).tolist()
+    law = PDE(lambda u, x: laplacian(u)(x), n_points=32)
+    data = _data(space, points, [p[0] ** 2 + p[1] for p in points], law)
+
+    def made(acquisition: Any, numbers: list[int]) -> int:
+        chosen = PINNBO(width=32, acquisition=acquisition)
+        return len(chosen.scores(jax.random.key(0), data, numbers))
+
+    assert made("ts", [6, 7, 8]) == 3
+    assert made("ei", [6, 7, 8]) == 1
+    assert made("auto", [6, 7, 8]) == made("auto", [7, 8, 9]) == 1

@@ -17,7 +17,8 @@ class Algorithm(Protocol):
     """Fit the data, and say which score to minimise and where.
 
     An algorithm whose scores are independent draws may also have
-    `scores(key, data, numbers) -> list[Score]`, which makes a batch at once.
+    `scores(key, data, numbers) -> list[Score]`, which makes the first of a batch and as many more
+    as do not depend on those before.
     """
 
     def score(self, key: Array, data: Data, number: int) -> Score:

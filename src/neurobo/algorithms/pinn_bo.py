@@ -7,6 +7,7 @@ minimum of a function drawn from the posterior given both.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import Literal
 
 import jax
@@ -37,7 +38,8 @@ class PINNBO:
     in PosteriorSMB; or as in SimpleSMB, which is the paper's."""
     acquisition: Literal["auto", "ts", "ei"] = "auto"
     """One drawn function (Thompson sampling), as in the text, or log expected improvement. "auto":
-    the latter up to 4 columns, unless network and laws are so large that it would take seconds."""
+    the latter at every other suggestion up to 4 columns, unless network and laws are so large that
+    it would take seconds; draws also go where a wrong law is found out."""
     nu: float | Literal["theory"] = 1.0
     """ν, the factor of the standard deviation. "theory" is Algorithm 4's, which grows with what is
     learnt beyond the laws."""
@@ -81,21 +83,22 @@ class PINNBO:
         return self.scores(key, data, [number])[0]
 
     def scores(self, key: Array, data: Data, numbers: Sequence[int]) -> list[Score]:
-        """A batch: one draw for each number."""
-        if self._improves(data) and data.n:
-            return [self._improvement(key, data, number) for number in numbers]
+        """The first of a batch, and as many more as do not depend on it: draws do not."""
+        if data.n and self._improves(data, numbers[0]):
+            return [self._improvement(key, data, numbers[0])]
+        drawn = list(takewhile(lambda number: not self._improves(data, number), numbers))
         if data.laws is not None and data.laws.moving:
-            return [self.sample(key, data, number) for number in numbers]
-        return self._draws(key, data, numbers)
+            return [self.sample(key, data, number) for number in drawn or numbers[:1]]
+        return self._draws(key, data, drawn or numbers[:1])
 
-    def _improves(self, data: Data) -> bool:
+    def _improves(self, data: Data, number: int) -> bool:
         """Whether expected improvement chooses."""
         if self.acquisition != "auto":
             return self.acquisition == "ei"
         columns = data.x.shape[1]
         parameters = size(candidates(self._network, columns, self.additive)[0], columns)
         rows = len(data.y) + (data.laws.rows if data.laws is not None else 0)
-        return columns <= MANY and parameters * rows <= AFFORDABLE
+        return number % 2 == 0 and columns <= MANY and parameters * rows <= AFFORDABLE
 
     def sample(self, key: Array, data: Data, number: int) -> Score:
         return self._draws(key, data, [number])[0]
