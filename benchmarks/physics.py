@@ -31,6 +31,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import neurobo
+from neurobo import law_doubts
 from neurobo.bench.peers import method
 from neurobo.bench.problems import problem
 from neurobo.bench.records import Job
@@ -78,6 +79,7 @@ def run(name: str, label: str, seed: int) -> dict[str, Any]:
         about = replace(about, laws=(helmholtz,))
     budget, n_start = BUDGETS[name], default_size(about.space, lawful=label == OWN)
     chosen = OURS if label in ONLY_HEAT else label
+    law_doubts.forget()  # each run is a user of its own, who has not been warned
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", NeuroboWarning)
         found = run_on(about, method(chosen), Job(name, chosen, seed, budget, n_start))

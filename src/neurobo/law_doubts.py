@@ -16,6 +16,11 @@ from neurobo.physics import PDE
 _warned: WeakSet[PDE] = WeakSet()
 
 
+def forget() -> None:
+    """Warn again of laws that were warned of before."""
+    _warned.clear()
+
+
 def warn_about_doubts(laws: Laws, hyper: Hyper) -> None:
     """Once for each law."""
     for i, (law, doubt) in enumerate(zip(laws.laws, hyper.doubt, strict=False)):
