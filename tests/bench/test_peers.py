@@ -177,7 +177,7 @@ def test_every_method_is_described() -> None:
         assert found.name == name
         assert found.summary
         assert found.packages
-        assert found.handles <= {"mixed", "constraints", "pool"}
+        assert found.handles <= {"mixed", "constraints", "pool", "batch"}
         assert found.ours == (name in neurobo.algorithms())
 
 
