@@ -14,6 +14,8 @@ MANY = 4
 """Columns above which sums of functions of one column are considered."""
 PARAMETERS = 8192
 """Of a single hidden layer at most: gradients of some hundred rows are kept for many γ."""
+CHEAP = 4e6
+"""Parameters times rows, of values and laws."""
 AMPLE = 1024
 """Units of a single hidden layer that are enough to judge γ by."""
 
@@ -41,7 +43,9 @@ def ample(network: Architecture, columns: int) -> Architecture:
     return affordable(replace(network, width=max(network.width, AMPLE)), columns)
 
 
-def size(network: Architecture, columns: int) -> int:
-    """How many parameters it has."""
-    drawn = jax.eval_shape(lambda: network.init(jax.random.key(0), columns))
-    return sum(math.prod(leaf.shape) for leaf in jax.tree.leaves(drawn))
+def doubt_is_cheap(network: MLP, columns: int, rows: int) -> bool:
+    """Whether standard deviations at thousands of points take little more than a second."""
+    if columns > MANY:
+        return False
+    drawn = jax.eval_shape(lambda: affordable(network, columns).init(jax.random.key(0), columns))
+    return sum(math.prod(leaf.shape) for leaf in jax.tree.leaves(drawn)) * rows <= CHEAP

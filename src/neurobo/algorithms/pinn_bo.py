@@ -22,7 +22,7 @@ from neurobo.law_doubts import warn_about_doubts
 from neurobo.law_evidence import Settings, scheduled
 from neurobo.law_information import theory_nu
 from neurobo.law_model import Known, LawPosterior, condition, draws, posterior, trained
-from neurobo.law_networks import MANY, candidates, size
+from neurobo.law_networks import candidates, doubt_is_cheap
 from neurobo.laws import Laws
 from neurobo.maximise import Region, Score
 from neurobo.networks import MLP
@@ -84,21 +84,19 @@ class PINNBO:
 
     def scores(self, key: Array, data: Data, numbers: Sequence[int]) -> list[Score]:
         """The first of a batch, and as many more as do not depend on it: draws do not."""
-        if data.n and self._improves(data, numbers[0]):
+        if self._improves(data, numbers[0]):
             return [self._improvement(key, data, numbers[0])]
         drawn = list(takewhile(lambda number: not self._improves(data, number), numbers))
         if data.laws is not None and data.laws.moving:
-            return [self.sample(key, data, number) for number in drawn or numbers[:1]]
-        return self._draws(key, data, drawn or numbers[:1])
+            return [self.sample(key, data, number) for number in drawn]
+        return self._draws(key, data, drawn)
 
     def _improves(self, data: Data, number: int) -> bool:
         """Whether expected improvement chooses."""
-        if self.acquisition != "auto":
-            return self.acquisition == "ei"
-        columns = data.x.shape[1]
-        parameters = size(candidates(self._network, columns, self.additive)[0], columns)
-        rows = len(data.y) + (data.laws.rows if data.laws is not None else 0)
-        return number % 2 == 0 and columns <= MANY and parameters * rows <= AFFORDABLE
+        if self.acquisition != "auto" or not data.n or number % 2:
+            return self.acquisition == "ei" and data.n > 0
+        rows = len(data.y) + _laws(data, number).rows
+        return doubt_is_cheap(self._network, data.x.shape[1], rows)
 
     def sample(self, key: Array, data: Data, number: int) -> Score:
         return self._draws(key, data, [number])[0]
@@ -142,10 +140,6 @@ class PINNBO:
 
     def _nu(self, state: Known) -> float:
         return theory_nu(state) if self.nu == "theory" else self.nu
-
-
-AFFORDABLE = 4e6
-"""Parameters times rows up to which standard deviations at thousands of points take a second."""
 
 
 def _laws(data: Data, number: int) -> Laws:
