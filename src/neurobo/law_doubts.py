@@ -21,8 +21,14 @@ def forget() -> None:
     _warned.clear()
 
 
-def warn_about_doubts(laws: Laws, hyper: Hyper) -> None:
-    """Once for each law."""
+ENOUGH = 5
+"""Observations; fewer may disagree with any law by chance."""
+
+
+def warn_about_doubts(laws: Laws, hyper: Hyper, n: int) -> None:
+    """Once for each law, after n observations."""
+    if n < ENOUGH:
+        return
     for i, (law, doubt) in enumerate(zip(laws.laws, hyper.doubt, strict=False)):
         if doubt > CLEARLY and hyper.trust[i] > TRUSTED and law.pde not in _warned:
             _warned.add(law.pde)

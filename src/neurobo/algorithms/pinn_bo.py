@@ -7,6 +7,7 @@ minimum of a function drawn from the posterior given both.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import takewhile
 from typing import Literal
 
@@ -124,7 +125,8 @@ class PINNBO:
     def _improvement(self, key: Array, data: Data, number: int) -> Score:
         found = self.posterior(key, data, number)
         if len(data.pending):  # as if they had turned out as expected
-            found = self.posterior(key, data.believing(expected(found, data)), number)
+            believed = replace(data.believing(expected(found, data)), excess=None)
+            found = self.posterior(key, believed, number)
         return LogExpectedImprovement(found, jnp.asarray(expected_best(found, data)))
 
     def _state(self, key: Array, data: Data, number: int) -> Known:
@@ -135,7 +137,7 @@ class PINNBO:
         gamma = None if self.gamma == "evidence" else self.gamma
         networks = candidates(self._network, data.x.shape[1], self.additive)
         hyper = scheduled(name, data, laws, Settings(networks, gamma, self.noise, weight))
-        warn_about_doubts(laws, hyper)
+        warn_about_doubts(laws, hyper, data.n)
         return condition(name, data, laws, hyper)
 
     def _nu(self, state: Known) -> float:
