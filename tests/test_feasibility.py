@@ -264,10 +264,11 @@ def test_wrong_constraints_are_refused() -> None:
 def test_failures_are_learned_on_request_only() -> None:
     history: Any = [(p, None if p["x"] + p["y"] < 0 else p["x"] + p["y"]) for p in _points(30)]
     wise = _next(history, 6, learn_failures=True)
-    assert min(p["x"] + p["y"] for p in wise) > -1.5  # near the edge, on both of its sides
+    assert min(p["x"] + p["y"] for p in wise) > -1  # near the edge, on both of its sides
     assert sum(p["x"] + p["y"] > 0 for p in wise) >= 3
     blind = _next(history, 6)
-    assert max(p["x"] + p["y"] for p in blind) < -3  # where the objective would be lowest
+    # Where the objective would be lowest.
+    assert np.mean([p["x"] + p["y"] for p in blind]) < -2 < min(p["x"] + p["y"] for p in wise)
     with pytest.raises(InvalidInput, match="must be True or False"):
         _next(history, learn_failures=1)
 

@@ -19,7 +19,7 @@ from jaxtyping import Float
 
 from neurobo import together
 from neurobo.acquire import log_probability
-from neurobo.data import Data, Limit
+from neurobo.data import CRASH, Data, Limit
 from neurobo.maximise import RADIUS, Region, Score
 from neurobo.networks import network_for
 from neurobo.schedules import cbo_beta
@@ -132,11 +132,13 @@ class Feasibility:
         sizes: Sequence[int],
         number: int,
     ) -> Bounds:
-        network = network_for(
-            data.image, self.width, self.depth, self.activation, sphere=self.sphere
-        )
         found, first = [], 0
         for i, size in enumerate(sizes):
+            # Success and failure are a step, which a network that foresees bowls bends too far.
+            sphere = self.sphere and limits[first].name != CRASH
+            network = network_for(
+                data.image, self.width, self.depth, self.activation, sphere=sphere
+            )
             group, first = known[first : first + size], first + size
             # A fresh start whenever there is something new to learn from.
             name = jax.random.fold_in(jax.random.fold_in(key, 2**30 + i), group[0].n)
@@ -171,7 +173,8 @@ def _excess(bounds: Bounds, data: Data, limits: Sequence[Limit]) -> Float[np.nda
     expected, _ = _at(bounds, data.x[: data.n])
     known = np.array([limit.known - limit.highest for limit in limits])
     noises = np.concatenate([np.asarray(group.noise) for group in bounds.groups])
-    trusted = ~np.isnan(known) & (noises < CLEAR)[:, None]
+    certain = (noises < CLEAR) | np.array([limit.name == CRASH for limit in limits])
+    trusted = ~np.isnan(known) & certain[:, None]
     return np.sum(np.maximum(np.where(trusted, known, expected), 0.0), axis=0)
 
 
