@@ -266,9 +266,9 @@ def test_failures_are_learned_on_request_only() -> None:
     wise = _next(history, 6, learn_failures=True)
     assert min(p["x"] + p["y"] for p in wise) > -1  # near the edge, on both of its sides
     assert sum(p["x"] + p["y"] > 0 for p in wise) >= 3
-    blind = _next(history, 6)
-    # Where the objective would be lowest.
-    assert np.mean([p["x"] + p["y"] for p in blind]) < -2 < min(p["x"] + p["y"] for p in wise)
+    everywhere = neurobo.NeuralCBO(width=32, trust_region=False)  # the region stays near the best
+    blind = _next(history, 6, algorithm=everywhere)
+    assert max(p["x"] + p["y"] for p in blind) < -3  # where the objective would be lowest
     with pytest.raises(InvalidInput, match="must be True or False"):
         _next(history, learn_failures=1)
 
