@@ -245,6 +245,18 @@ def test_every_suite_names_problems_and_methods_that_exist(suite: suites.Suite) 
     assert set(suite.budgets) <= set(suite.problems)
 
 
+@pytest.mark.peers
+@pytest.mark.parametrize("suite", ["auto-tune", "auto-report", "bbob", "neural-bo"])
+def test_every_coco_problem_of_a_suite_exists(suite: str) -> None:
+    named = [name for name in suites.suite(suite).problems if name.startswith("bbob")]
+    assert named
+    for name in named[::7]:
+        found = problem(name, seed=1)
+        assert found.optimum is not None
+        middle = found.space.decode(np.zeros(found.dim))
+        assert found.evaluate(middle, np.random.default_rng(0)).value >= found.optimum
+
+
 def test_scale_shrinks_seeds_and_budgets() -> None:
     smoke = suites.suite("smoke")
     full = suites.jobs(smoke, suites.Choice())

@@ -94,7 +94,8 @@ class _Coco:
 
     @cached_property
     def _suite(self) -> Any:
-        return require("cocoex").Suite("bbob", "", "")
+        # COCO changes its instances every year; named ones stay what they are.
+        return require("cocoex").Suite("bbob", f"instances: {self._which[2]}", "")
 
     @cached_property
     def raw(self) -> Any:
