@@ -5,7 +5,7 @@ READY := .venv/.ready
 BENCH := .venv/.ready-bench
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test hebo test-slow test-peers lint format bench bench-solver bench-smoke bench-latency bench-results clean help
+.PHONY: demo test hebo test-slow test-peers lint format bench bench-solver bench-smoke bench-latency bench-results scoreboard clean help
 
 help:                ## list the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*##/\t/'
@@ -71,6 +71,9 @@ bench-latency: $(BENCH)  ## seconds and memory of a suggestion from 50 to 10,000
 
 bench-results: $(BENCH)  ## run what docs/results.md shows (resumable) and write it again
 	$(BIN)/python benchmarks/results_page.py
+
+scoreboard: $(BENCH) ## run what docs/scoreboard.md shows (many hours, resumable) and write it again
+	$(BIN)/python benchmarks/scoreboard.py --run
 
 clean:               ## remove what the other targets made
 	rm -rf .venv .venv-hebo .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist results src/*.egg-info

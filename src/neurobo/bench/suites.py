@@ -70,6 +70,20 @@ CBO_BUDGETS = {
     )
 }
 
+PEERS_BUDGETS = {
+    "branin-2+shift": 40,
+    "hartmann-6+shift": 60,
+    "styblinski-tang-10+shift": 80,
+    "levy-15+shift": 80,
+    "ackley-20+shift": 80,
+    "rosenbrock-40+shift": 80,
+    "forest-diabetes-6": 40,
+    "boosting-cancer-9": 50,
+    "constrained-ackley-5": 50,
+    "digits-pool": 50,
+}
+MEMBERS_BUDGETS = {name: budget for name, budget in PEERS_BUDGETS.items() if "pool" not in name}
+
 # What `auto` must stand: noise, failures, evaluations side by side.
 ROBUST_BUDGETS = {
     f"{name}+{trouble}": budget
@@ -215,6 +229,14 @@ SUITES = {
             budgets=ROBUST_BUDGETS,
         ),
         Suite(
+            "auto-members",
+            "the members of `auto`, each on its own, on the problems of `peers` but the pool, "
+            "which has other ones",
+            tuple(MEMBERS_BUDGETS),
+            tuple(f"auto:members={name}" for name in ("wide", "wide-local", "network-local")),
+            budgets=MEMBERS_BUDGETS,
+        ),
+        Suite(
             "auto-report",
             "COCO on instances that `auto` was not tuned on: all functions, d = 2, 5 and 10",
             bbob_names((2, 5, 10), range(1, 25), (6,)),
@@ -237,18 +259,7 @@ SUITES = {
             "peers",
             "the headline comparison: shifted synthetic functions from 2 to 40 dimensions, mixed "
             "AutoML, constraints, a pool of candidates",
-            (
-                "branin-2+shift",
-                "hartmann-6+shift",
-                "styblinski-tang-10+shift",
-                "levy-15+shift",
-                "ackley-20+shift",
-                "rosenbrock-40+shift",
-                "forest-diabetes-6",
-                "boosting-cancer-9",
-                "constrained-ackley-5",
-                "digits-pool",
-            ),
+            tuple(PEERS_BUDGETS),
             (
                 OURS,
                 "botorch-logei",
@@ -261,18 +272,7 @@ SUITES = {
                 "cma-es",
                 "random",
             ),
-            budgets={
-                "branin-2+shift": 40,
-                "hartmann-6+shift": 60,
-                "styblinski-tang-10+shift": 80,
-                "levy-15+shift": 80,
-                "ackley-20+shift": 80,
-                "rosenbrock-40+shift": 80,
-                "forest-diabetes-6": 40,
-                "boosting-cancer-9": 50,
-                "constrained-ackley-5": 50,
-                "digits-pool": 50,
-            },
+            budgets=PEERS_BUDGETS,
         ),
     )
 }
