@@ -30,8 +30,8 @@ def test_rows_are_padded_to_few_sizes() -> None:
     assert all(bucket(n) >= n for n in range(1, 5000))
     assert bucket(1025) == 2048
     data = Data.pad(np.ones((3, 2)), np.ones(3))
-    assert data.x.shape == (32, 2)
-    assert data.mask.tolist() == [1] * 3 + [0] * 29
+    assert data.x.shape == (64, 2)
+    assert data.mask.tolist() == [1] * 3 + [0] * 61
     assert not data.x[3:].any()
 
 

@@ -19,7 +19,7 @@ from neurobo.space import Params, Space
 if TYPE_CHECKING:
     from neurobo.laws import Laws
 
-BUCKETS = (32, 64, 128, 192, 256, 384, 512, 768, 1024)
+BUCKETS = (64, 128, 192, 256, 384, 512, 768, 1024)
 
 
 def bucket(n: int) -> int:

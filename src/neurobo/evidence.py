@@ -67,7 +67,6 @@ JITTER = 1e-9
 def _unit_kernel(p: Array, x: Array, mask: Array, wide: Wide) -> Float[Array, "N N"]:
     """The kernel, scaled to a mean variance of 1 over the observations."""
     gamma, scales = jnp.exp(p[:2]), jnp.exp(p[4:])
-    scales = jnp.ones(x.shape[1]) if not len(scales) else scales
     mean = _mean_variance(gamma, scales, x, mask, wide)
     return wide.between(x, x, gamma, scales) / mean
 
@@ -94,8 +93,8 @@ class Likelihood:
 
     def factor(self, p: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
         """The unit kernel and the Cholesky factor of the covariance, if it has one."""
-        n = self.data.n
-        kernel = np.asarray(_unit_kernel(p, self.data.x, self.data.mask, self.wide))[:n, :n]
+        n, whole = self.data.n, self._whole(p)
+        kernel = np.asarray(_unit_kernel(whole, self.data.x, self.data.mask, self.wide))[:n, :n]
         variance, noise = np.exp(2 * p[2]), np.exp(p[3])
         covariance = variance * kernel + (noise + JITTER * variance) * np.eye(n)
         factor, failed = dpotrf(covariance.T, lower=1)  # transposed: LAPACK's order of memory
@@ -122,13 +121,18 @@ class Likelihood:
         variance, noise = np.exp(2 * p[2]), np.exp(p[3])
         gradient = np.array(
             _pull(
-                p, self.data.x, self.data.mask, np.pad(variance * weight, (0, padding)), self.wide
+                self._whole(p), self.data.x, self.data.mask,
+                np.pad(variance * weight, (0, padding)), self.wide,
             )
-        )
+        )[: len(p)]  # fmt: skip
         trace = np.trace(weight)
         gradient[2] = 2 * variance * (np.sum(weight * kernel) + JITTER * trace)
         gradient[3] = noise * trace
         return self._value(factor), gradient
+
+    def _whole(self, p: np.ndarray) -> np.ndarray:
+        """With a scale for each column, given or not: one shape, one compilation."""
+        return np.pad(p, (0, len(_MEAN) + self.data.x.shape[1] - len(p)))
 
 
 def fit(data: Data, wide: Wide, *, ard: bool = False) -> Hyper:
