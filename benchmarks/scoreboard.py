@@ -12,7 +12,7 @@ import argparse
 import csv
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import finals
@@ -20,13 +20,16 @@ import numpy as np
 
 from neurobo.bench import stats, tables
 from neurobo.bench.report import contests, ecdf
-from neurobo.bench.report.blocks import Cell, Table
+from neurobo.bench.report.blocks import Cell, Panel, Table, styles
+from neurobo.bench.report.coco import ecdf_panel
 from neurobo.bench.report.markdown import table_text
+from neurobo.bench.report.pictures import draw_panels
+from neurobo.bench.report.results import convergence_panel
 from neurobo.bench.report.words import p_value
 from neurobo.bench.suites import suite
 from neurobo.bench.tables import Group, Results
 
-PAGE = Path("docs/scoreboard.md")
+PAGE, PICTURES = Path("docs/scoreboard.md"), Path("docs/pictures")
 LATENCY = Path("benchmarks/reference/latency.csv")
 SUITES = ("peers", "auto-report", "auto-robust", "auto-members", "auto-tune")
 AUTO = "auto"
@@ -48,6 +51,12 @@ def kept(name: str) -> Results:
 
 def base(group: Group) -> str:
     return group.problem.partition("+")[0]
+
+
+def picture(name: str, title: str, panels: Sequence[Panel], results: Results) -> str:
+    ours = [m for m in results.methods if tables.is_ours(m)]
+    draw_panels(PICTURES / f"{name}.png", panels, styles(results.methods, ours))
+    return f"![{title}](pictures/{name}.png)"
 
 
 # The field --------------------------------------------------------------------------------------
@@ -134,9 +143,15 @@ def groups_table(results: Results) -> str:
 # COCO -------------------------------------------------------------------------------------------
 
 
-def coco_table(results: Results) -> str:
-    """Area under the curve of solved pairs over the logarithm of evaluations, and its end."""
+def coco_parts(results: Results) -> list[str]:
     parts = [part for part in ecdf.solved(results) if part.functions]
+    panels = [ecdf_panel(f"d = {part.dim}", [part], list(part.hits)) for part in parts]
+    title = "Share of (function, target) pairs solved against evaluations for each dimension."
+    return [coco_table(results, parts), picture("scoreboard-coco", title, panels, results), title]
+
+
+def coco_table(results: Results, parts: Sequence[ecdf.Solved]) -> str:
+    """Area under the curve of solved pairs over the logarithm of evaluations, and its end."""
     rows: list[list[Cell | str]] = []
     for part in parts:
         areas = {m: float(np.mean(ecdf.curve([part], m)[1])) for m in part.hits}
@@ -233,12 +248,15 @@ def peers_parts(results: Results) -> list[str]:
     whole = [] if ranking is None else [
         f"Over the {len(ranking.problems)} problems that all of these ran on:", rank_table(ranking)
     ]  # fmt: skip
-    return [groups_table(results), *whole, medians(results)]
+    panels = [convergence_panel(g.problem, g, methods) for g, methods in results.runs.items()]
+    title = "Median regret, or best value, and its quartiles against evaluations."
+    shown = picture("scoreboard-field", title, panels, results)
+    return [groups_table(results), *whole, medians(results), shown, title]
 
 
 PARTS: Mapping[str, tuple[str, Callable[[Results], list[str]]]] = {
     "peers": ("The field", peers_parts),
-    "auto-report": ("COCO bbob, 20 evaluations for each dimension", lambda r: [coco_table(r)]),
+    "auto-report": ("COCO bbob, 20 evaluations for each dimension", coco_parts),
     "auto-robust": ("Noise, failures, batches", robust_parts),
     "auto-members": ("Its members on their own", members_parts),
     "auto-tune": ("Parts of `auto`: what each is worth", lambda r: [ablation_table(r)]),

@@ -18,10 +18,10 @@ def coco_blocks(results: Results, parts: Sequence[ecdf.Solved]) -> list[Block]:
     usable = [part for part in parts if part.functions]
     if not usable:
         return ["No function was run by all methods."]
-    panels = [_ecdf_panel(f"d = {part.dim}", [part], list(part.hits)) for part in usable]
+    panels = [ecdf_panel(f"d = {part.dim}", [part], list(part.hits)) for part in usable]
     everywhere = [m for m in usable[0].hits if all(m in part.hits for part in usable)]
     if len(usable) > 1 and everywhere:
-        panels.append(_ecdf_panel("all dimensions", usable, everywhere))
+        panels.append(ecdf_panel("all dimensions", usable, everywhere))
     methods = [m for m in results.methods if any(m in part.hits for part in usable)]
     rows: list[list[Cell | str]] = []
     for part in usable:
@@ -53,7 +53,7 @@ def coco_blocks(results: Results, parts: Sequence[ecdf.Solved]) -> list[Block]:
     return blocks + rank_blocks(telling(contests.rankings(results, units))[:1], "bbob-ranks")
 
 
-def _ecdf_panel(title: str, parts: Sequence[ecdf.Solved], methods: Sequence[str]) -> Panel:
+def ecdf_panel(title: str, parts: Sequence[ecdf.Solved], methods: Sequence[str]) -> Panel:
     lines = [Line(m, *ecdf.curve(parts, m)) for m in methods]
     return Panel(
         title, lines, "evaluations / dimension", "share solved", log_x=True, y_range=(0.0, 1.0)
