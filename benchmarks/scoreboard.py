@@ -55,8 +55,8 @@ def base(group: Group) -> str:
 
 def picture(name: str, title: str, panels: Sequence[Panel], results: Results) -> str:
     ours = [m for m in results.methods if tables.is_ours(m)]
-    draw_panels(PICTURES / f"{name}.png", panels, styles(results.methods, ours))
-    return f"![{title}](pictures/{name}.png)"
+    draw_panels(PICTURES / f"{name}.svg", panels, styles(results.methods, ours))
+    return f"![{title}](pictures/{name}.svg)"
 
 
 # The field --------------------------------------------------------------------------------------

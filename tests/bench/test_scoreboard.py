@@ -24,11 +24,12 @@ def scoreboard(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     for name in ("finals", "scoreboard"):
         monkeypatch.delitem(sys.modules, name, raising=False)
+    import finals
     import scoreboard as module
 
-    monkeypatch.setattr(module.finals, "KEPT", tmp_path / "kept")
+    monkeypatch.setattr(finals, "KEPT", tmp_path / "kept")
     monkeypatch.setattr(module, "PICTURES", tmp_path / "pictures")
-    module.finals.KEPT.mkdir()
+    finals.KEPT.mkdir()
     return module
 
 
@@ -102,5 +103,5 @@ def test_the_page_has_what_was_kept_and_nothing_else(scoreboard: ModuleType) -> 
     page = scoreboard.page()
     assert "## The field" in page
     assert "## COCO" not in page
-    assert (scoreboard.PICTURES / "scoreboard-field.png").exists()
+    assert (scoreboard.PICTURES / "scoreboard-field.svg").exists()
     assert "`auto` suggests faster than `botorch-logei`" in page
