@@ -180,11 +180,14 @@ def on_sphere(x: Float[Array, "n d"], scales: Float[Array, " d"]) -> Float[Array
     the others it makes bowls around any place nearly linear, so that networks see from points far
     outside how low they are, which in many dimensions is where all points are.
     """
-    square = jnp.sum(scales**2)
+    return jnp.concatenate([x * scales, lift(x, scales)[:, None]], axis=1)
+
+
+def lift(x: Float[Array, "n d"], scales: Float[Array, " d"]) -> Float[Array, " n"]:
+    """That column."""
     rest = jnp.sum(scales**2 * (1 - x**2), axis=1)
     # The floor keeps the root's slope finite in a corner.
-    last = jnp.sqrt(jnp.maximum(rest, 1e-9 * square))
-    return jnp.concatenate([x * scales, last[:, None]], axis=1)
+    return jnp.sqrt(jnp.maximum(rest, 1e-9 * jnp.sum(scales**2)))
 
 
 def _check_activation(name: str) -> None:
