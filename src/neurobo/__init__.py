@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from neurobo.minimize import minimize as minimize
     from neurobo.physics import PDE as PDE
     from neurobo.pool import Pool as Pool
+    from neurobo.recommend import recommend as recommend
     from neurobo.sampler import NeuroSampler as NeuroSampler
     from neurobo.suggest import suggest as suggest
 
@@ -60,6 +61,7 @@ _HOME = {
     "minimize": ("neurobo.minimize", "minimize"),
     "physics": ("neurobo.physics", ""),
     "plots": ("neurobo.plots", ""),
+    "recommend": ("neurobo.recommend", "recommend"),
     "suggest": ("neurobo.suggest", "suggest"),
 }
 
@@ -86,6 +88,7 @@ __all__ = [
     "minimize",
     "physics",
     "plots",
+    "recommend",
     "suggest",
 ]
 
