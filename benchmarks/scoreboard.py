@@ -31,7 +31,7 @@ from neurobo.bench.tables import Group, Results
 
 PAGE, PICTURES = Path("docs/scoreboard.md"), Path("docs/pictures")
 LATENCY = Path("benchmarks/reference/latency.csv")
-SUITES = ("peers", "auto-report", "auto-robust", "auto-members", "auto-tune")
+SUITES = ("peers", "auto-report", "auto-robust", "auto-members", "auto-parts")
 AUTO = "auto"
 GROUPS = {
     "continuous, up to 10 parameters": ("branin-2", "hartmann-6", "styblinski-tang-10"),
@@ -171,7 +171,7 @@ def coco_table(results: Results, parts: Sequence[ecdf.Solved]) -> str:
 
 
 def ablation_table(results: Results) -> str:
-    """`auto` with one part changed, on what it is tuned on."""
+    """`auto` with one part changed."""
     changed = [m for m in results.methods if m.startswith(f"{AUTO}:")]
     found = [(name, pairs(results, AUTO, name)) for name in changed]
     found = [(name, both) for name, both in found if both.shape[1] > 1]
@@ -259,7 +259,7 @@ PARTS: Mapping[str, tuple[str, Callable[[Results], list[str]]]] = {
     "auto-report": ("COCO bbob, 20 evaluations for each dimension", coco_parts),
     "auto-robust": ("Noise, failures, batches", robust_parts),
     "auto-members": ("Its members on their own", members_parts),
-    "auto-tune": ("Parts of `auto`: what each is worth", lambda r: [ablation_table(r)]),
+    "auto-parts": ("Parts of `auto`: what each is worth", lambda r: [ablation_table(r)]),
 }
 
 

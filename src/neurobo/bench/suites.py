@@ -98,6 +98,7 @@ ROBUST_BUDGETS = {
 
 # Of each of COCO's groups but the easiest; other instances are for the report.
 TUNING = bbob_names((5, 10, 20), (3, 8, 10, 15, 20, 21), (1, 2))
+PARTS = bbob_names((5, 10), (3, 8, 10, 15, 20, 21), (3, 4))
 ABLATIONS = (
     "warp=false",
     "middle=false",
@@ -214,12 +215,20 @@ SUITES = {
         ),
         Suite(
             "auto-tune",
-            "what the settings of `auto` are chosen on, with parts of it left out",
+            "what the settings of `auto` are chosen on",
             TUNING,
-            ("auto", *(f"auto:{change}" for change in ABLATIONS), "optuna-gp"),
+            ("auto", "optuna-gp"),
             seeds=1,
             first_seed=1,
             budgets={name: 60 if "-d5-" in name else 80 for name in TUNING},
+        ),
+        Suite(
+            "auto-parts",
+            "`auto` with one part changed, on other instances of what it is tuned on",
+            PARTS,
+            ("auto", *(f"auto:{change}" for change in ABLATIONS)),
+            seeds=1,
+            budgets={name: 60 if "-d5-" in name else 80 for name in PARTS},
         ),
         Suite(
             "auto-robust",
