@@ -62,10 +62,14 @@ def picture(name: str, title: str, panels: Sequence[Panel], results: Results) ->
 # The field --------------------------------------------------------------------------------------
 
 
+def rankings(results: Results) -> list[contests.Ranking]:
+    """Of `auto` and others: of methods for the problems that all of them ran on."""
+    return [r for r in contests.rankings(results, results.labels()) if AUTO in r.methods]
+
+
 def ranked(results: Results) -> contests.Ranking | None:
-    """The methods that ran on all problems, by mean rank; None without `auto` or anybody else."""
-    found = [r for r in contests.rankings(results, results.labels()) if AUTO in r.methods]
-    return found[0] if found else None
+    """The first of these, if there is one."""
+    return next(iter(rankings(results)), None)
 
 
 def rank_table(ranking: contests.Ranking) -> str:
@@ -244,10 +248,10 @@ def robust_parts(results: Results) -> list[str]:
 
 
 def peers_parts(results: Results) -> list[str]:
-    ranking = ranked(results)
-    whole = [] if ranking is None else [
-        f"Over the {len(ranking.problems)} problems that all of these ran on:", rank_table(ranking)
-    ]  # fmt: skip
+    whole = []
+    for ranking in [r for r in rankings(results) if len(r.problems) > 1]:
+        problems = f"the {len(ranking.problems)} problems that all of these can handle"
+        whole += [f"Over {problems}:", rank_table(ranking)]
     panels = [convergence_panel(g.problem, g, methods) for g, methods in results.runs.items()]
     title = "Median regret, or best value, and its quartiles against evaluations."
     shown = picture("scoreboard-field", title, panels, results)

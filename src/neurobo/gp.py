@@ -6,7 +6,7 @@ a pytree in units of the standardised objective, padded like the data.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import jax
@@ -159,3 +159,21 @@ def draw(key: Array, gp: GP, data: Data) -> GPDraw:
     epsilon = normal(noise, len(data.y))
     arrays = (jnp.asarray(v) for v in (data.x, data.y, data.mask, epsilon))
     return GPDraw(gp, prior, _correct(gp, prior, *arrays))
+
+
+@jax.jit
+def _drawn(function: GPDraw, x: Float[Array, "N d"]) -> Float[Array, " N"]:
+    return function(x)
+
+
+def imagined(key: Array, gp: GP, data: Data, hyper: Hyper) -> tuple[GP, Float[np.ndarray, " n"]]:
+    """What the posterior would be if a function drawn from it were the truth, known without noise
+    at the observations; and its values there."""
+    values = np.asarray(_drawn(draw(key, gp, data), jnp.asarray(data.x)))[: data.n]
+    clean = replace(hyper, noise=EXACT * hyper.scale**2)
+    exact = replace(data, y=np.pad(values, (0, len(data.y) - data.n)))
+    return condition(exact, gp.wide, clean), values
+
+
+EXACT = 1e-6
+"""Variance of the noise that stands for none, relative to ν²."""

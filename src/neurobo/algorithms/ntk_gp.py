@@ -22,13 +22,17 @@ from neurobo.maximise import Region, Score
 from neurobo.ntk import Wide
 from neurobo.schedules import sto_beta
 
+NOISY = 1e-3
+"""Variance of noise that counts, in units of the standardised objective."""
+
 
 @options
 class NTKGP:
     """Options of the wide limit."""
 
     acquisition: Literal["ei", "ucb", "ts"] = "ei"
-    """Log expected improvement, confidence bound, or one drawn function (Thompson sampling)."""
+    """Log expected improvement, confidence bound, or one drawn function (Thompson sampling).
+    Under noise "ei" is noisy expected improvement."""
     kernel: Literal["ntk", "nngp"] = "ntk"
     depth: int = 1
     activation: str = "erf"
@@ -55,11 +59,17 @@ class NTKGP:
     def score(self, key: Array, data: Data, number: int) -> Score:
         if self.acquisition == "ts" or not data.n:
             return self.sample(key, data, number)
-        found = self._believing(key, data)
+        believed, found = self._believing(key, data)
         if self.acquisition == "ucb":
             return LowerBound(found, jnp.asarray(np.asarray(self._beta(data), dtype=float)))
-        # With noise the lowest value is luck: the lowest mean at an observation counts.
-        return LogExpectedImprovement(found, jnp.asarray(expected_best(found, data)))
+        hyper = self.hyper(data)
+        if hyper.noise < NOISY or found.gain is not None:  # many observations: noise averages out
+            # With noise the lowest value is luck: the lowest mean at an observation counts.
+            return LogExpectedImprovement(found, jnp.asarray(expected_best(found, data)))
+        # Noisy expected improvement (Letham et al.) over one drawn truth a suggestion: the mean
+        # alone would be so sure of the best point that it goes there again and again.
+        truth, values = gp.imagined(jax.random.fold_in(key, number), found, believed, hyper)
+        return LogExpectedImprovement(truth, jnp.asarray(np.min(values[data.eligible])))
 
     def _beta(self, data: Data) -> float:
         if self.beta == "theory":
@@ -77,12 +87,13 @@ class NTKGP:
     def hyper(self, data: Data) -> evidence.Hyper:
         return evidence.scheduled(data, self.wide, ard=self.ard, noise=self.noise)
 
-    def _believing(self, key: Array, data: Data) -> gp.GP:
-        """The posterior if pending points turn out as expected: it knows where not to go again."""
+    def _believing(self, key: Array, data: Data) -> tuple[Data, gp.GP]:
+        """As if pending points had turned out as expected: it knows where not to go again."""
         found = self.posterior(key, data)
         if not len(data.pending):
-            return found
-        return gp.condition(data.believing(expected(found, data)), self.wide, self.hyper(data))
+            return data, found
+        believed = data.believing(expected(found, data))
+        return believed, gp.condition(believed, self.wide, self.hyper(data))
 
     def sample(self, key: Array, data: Data, number: int) -> Score:
         """One function drawn from the posterior."""
