@@ -55,8 +55,10 @@ def coco_blocks(results: Results, parts: Sequence[ecdf.Solved]) -> list[Block]:
 
 def ecdf_panel(title: str, parts: Sequence[ecdf.Solved], methods: Sequence[str]) -> Panel:
     lines = [Line(m, *ecdf.curve(parts, m)) for m in methods]
+    # Small budgets solve little, and differences should be seen.
+    top = min(1.0, 1.2 * max(float(line.y[-1]) for line in lines)) or 1.0
     return Panel(
-        title, lines, "evaluations / dimension", "share solved", log_x=True, y_range=(0.0, 1.0)
+        title, lines, "evaluations / dimension", "share solved", log_x=True, y_range=(0.0, top)
     )
 
 
