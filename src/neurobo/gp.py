@@ -25,6 +25,8 @@ from neurobo.posterior import Network, Tangent, normal, random_network
 
 PRIOR_WIDTH = 4096
 """Width of the network whose tangent stands for a draw from the prior."""
+EXACT = 1e-6
+"""Variance of the noise that stands for none, relative to ν²."""
 
 
 @jax.tree_util.register_dataclass
@@ -173,7 +175,3 @@ def imagined(key: Array, gp: GP, data: Data, hyper: Hyper) -> tuple[GP, Float[np
     clean = replace(hyper, noise=EXACT * hyper.scale**2)
     exact = replace(data, y=np.pad(values, (0, len(data.y) - data.n)))
     return condition(exact, gp.wide, clean), values
-
-
-EXACT = 1e-6
-"""Variance of the noise that stands for none, relative to ν²."""
