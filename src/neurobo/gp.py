@@ -21,7 +21,7 @@ from neurobo.data import Data
 from neurobo.evidence import JITTER, Hyper
 from neurobo.networks import MLP, Gamma, on_sphere
 from neurobo.ntk import Wide
-from neurobo.posterior import Network, Tangent, normal, random_network
+from neurobo.posterior import Network, Tangent, normal, random_network, values_of
 
 PRIOR_WIDTH = 4096
 """Width of the network whose tangent stands for a draw from the prior."""
@@ -163,15 +163,10 @@ def draw(key: Array, gp: GP, data: Data) -> GPDraw:
     return GPDraw(gp, prior, _correct(gp, prior, *arrays))
 
 
-@jax.jit
-def _drawn(function: GPDraw, x: Float[Array, "N d"]) -> Float[Array, " N"]:
-    return function(x)
-
-
 def imagined(key: Array, gp: GP, data: Data, hyper: Hyper) -> tuple[GP, Float[np.ndarray, " n"]]:
     """What the posterior would be if a function drawn from it were the truth, known without noise
     at the observations; and its values there."""
-    values = np.asarray(_drawn(draw(key, gp, data), jnp.asarray(data.x)))[: data.n]
+    values = np.asarray(values_of(draw(key, gp, data), jnp.asarray(data.x)))[: data.n]
     clean = replace(hyper, noise=EXACT * hyper.scale**2)
     exact = replace(data, y=np.pad(values, (0, len(data.y) - data.n)))
     return condition(exact, gp.wide, clean), values

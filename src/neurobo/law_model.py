@@ -34,7 +34,7 @@ from neurobo.law_features import Around, Features, blocks, features, law_rows, p
 from neurobo.law_rows import LinearRows, ValuesAndLaws, linearised
 from neurobo.laws import Law, Laws
 from neurobo.networks import Architecture, Gamma, Theta
-from neurobo.posterior import Draw, Network, Tangent, normal, random_network
+from neurobo.posterior import Draw, Network, Tangent, normal, random_network, values_of
 from neurobo.rows import TangentRows
 from neurobo.solve import Fit, Problem, gauss_newton, linear
 
@@ -225,7 +225,7 @@ def trained(
         noise = normal(noise_key, len(data.y) + len(state.targets))
         problem = state.problem(trained_rows(state, laws, scale, parts), start, scale, noise)
         # Here the residual itself is fitted, that of the constant and of the parts included.
-        known_parts = sum((np.asarray(_values(part, jnp.asarray(data.x))) for part in parts), 0.0)
+        known_parts = sum((np.asarray(values_of(part, jnp.asarray(data.x))) for part in parts), 0.0)
         minus = np.concatenate([known_parts + 0 * data.y, state.targets / scale])
         fit = gauss_newton(problem._replace(targets=problem.targets - jnp.asarray(minus)))
         both: tuple[Network | Tangent, ...] = (Network(network, gamma, fit.theta), *parts)
@@ -264,9 +264,6 @@ def _finite(laws: Laws, state: Known) -> tuple[Laws, Known]:
     )  # fmt: skip
     state = replace(state, found=smaller, targets=state.targets[rows])
     return replace(laws, inputs=tuple(inputs)), state
-
-
-_values = jax.jit(lambda function, x: function(x))
 
 
 def mean(state: Known) -> Draw:

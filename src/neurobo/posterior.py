@@ -82,7 +82,8 @@ def _normal(key: Array, length: int) -> Float[Array, " n"]:
 
 
 @jax.jit
-def _values(function: Network | Tangent, x: Float[Array, "n d"]) -> Float[Array, " n"]:
+def values_of(function: Callable[[Array], Array], x: Float[Array, "n d"]) -> Float[Array, " n"]:
+    """Of any function that is a pytree, compiled."""
     return function(x)
 
 
@@ -147,7 +148,7 @@ def draws(
         elif recipe.surrogate == "centred":
             parts = (Network(network, g, network.negated(start)),)
         for part in parts:
-            targets = targets - np.asarray(_values(part, x))
+            targets = targets - np.asarray(values_of(part, x))
         problems.append(Problem(rows, jnp.asarray(targets), mask, noise, start))
         extra.append(parts)
     fits = linear(problems) if linear_only else solve(problems, recipe.solver)

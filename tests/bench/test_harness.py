@@ -246,7 +246,7 @@ def test_every_suite_names_problems_and_methods_that_exist(suite: suites.Suite) 
 
 
 @pytest.mark.peers
-@pytest.mark.parametrize("suite", ["auto-tune", "auto-report", "bbob", "neural-bo"])
+@pytest.mark.parametrize("suite", ["auto-tune", "auto-parts", "auto-report", "bbob", "neural-bo"])
 def test_every_coco_problem_of_a_suite_exists(suite: str) -> None:
     named = [name for name in suites.suite(suite).problems if name.startswith("bbob")]
     assert named
