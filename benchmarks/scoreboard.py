@@ -156,20 +156,25 @@ def coco_parts(results: Results) -> list[str]:
 
 
 def coco_table(results: Results, parts: Sequence[ecdf.Solved]) -> str:
-    """Area under the curve of solved pairs over the logarithm of evaluations, and its end."""
+    """Area under the curve of solved pairs over the logarithm of evaluations, and its end; areas
+    of functions are pairs in a test whether others are lower than the highest."""
     rows: list[list[Cell | str]] = []
     for part in parts:
-        areas = {m: float(np.mean(ecdf.curve([part], m)[1])) for m in part.hits}
-        ends = {m: float(np.mean(part.by_function(m))) for m in part.hits}
-        best = max(areas.values())
-        cells = [
-            Cell(f"{100 * areas[m]:.1f} ({100 * ends[m]:.1f})", bold=areas[m] == best)
-            if m in areas
-            else ""
-            for m in results.methods
-        ]
-        rows.append([f"d = {part.dim}, {len(part.functions)} functions", *cells])
-    return table_text(Table(["area, % (solved in the end, %)", *results.methods], rows))
+        areas = {m: ecdf.areas(part, m) for m in part.hits}
+        best = max(areas, key=lambda m: np.mean(areas[m]))
+        others = [m for m in areas if m != best]
+        p = stats.adjusted(np.array([stats.lower(areas[m], areas[best]).p for m in others]))
+        close = {m for m, value in zip(others, p, strict=True) if value > stats.LEVEL}
+        row: list[Cell | str] = [f"d = {part.dim}, {len(part.functions)} functions, {part.n_runs}"]
+        for m in results.methods:
+            if m not in areas:
+                row.append("")
+                continue
+            sign = "≈ " if m in close else ""
+            end = 100 * np.mean(part.by_function(m))
+            row.append(Cell(f"{sign}{100 * np.mean(areas[m]):.1f} ({end:.1f})", bold=m == best))
+        rows.append(row)
+    return table_text(Table(["area, % (solved in the end, %); runs", *results.methods], rows))
 
 
 # Parts of `auto` --------------------------------------------------------------------------------
@@ -286,7 +291,8 @@ def page() -> str:
         "functions are among those of the field favours `auto`. So does it that noisy expected "
         "improvement came after a look at runs of `auto` under noise, and was chosen on seeds 1 to "
         "5 of the very functions that are shown with noise. A seed has the same start for all "
-        "methods. [How comparisons are made](benchmarks.md).",
+        "methods. In tables ≈ is what is not significantly worse than the best, which is bold. "
+        "[How comparisons are made](benchmarks.md).",
     ]
     for name, (title, parts) in PARTS.items():
         results = kept(name)

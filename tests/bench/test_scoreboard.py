@@ -80,6 +80,27 @@ def test_members_are_compared_by_the_best_of_them(scoreboard: ModuleType) -> Non
     assert "ratio is 3, on branin-2+shift" in words
 
 
+def test_the_area_tells_who_solves_more_and_sooner(scoreboard: ModuleType) -> None:
+    records = []
+    for i in range(1, 13):
+        for name, curve in (
+            ("auto", [50.0, 1e-3, 1e-4]),
+            ("optuna-gp", [50.0, 1e-3, 1e-4] if i % 2 else [50.0, 2e-3, 1e-4]),
+            ("random", [50.0, 50.0, 1e-4]),  # the same in the end, but later
+        ):
+            records.append(Record(Job(f"bbob-f{i}-d2-i6", name, 1, 3, 1), curve, optimum=0.0))
+    results = tables.gather(records)
+    parts = scoreboard.ecdf.solved(results)
+    (row,) = scoreboard.coco_table(results, parts).splitlines()[2:]
+    words = [cell.strip() for cell in row.strip("|").split("|")]
+    assert words[0] == "d = 2, 12 functions, 12"
+    areas, ends = zip(*re.findall(r"([\d.]+) \(([\d.]+)\)", row), strict=True)
+    assert float(areas[0]) > float(areas[1]) > float(areas[2])
+    assert len(set(ends)) == 1
+    assert words[1].startswith("**")
+    assert not words[3].startswith("≈")
+
+
 def test_what_a_part_is_worth(scoreboard: ModuleType) -> None:
     rng = np.random.default_rng(1)
     records = []

@@ -79,16 +79,28 @@ def _solved(results: Results, dim: int, members: list[tuple[int, Group]]) -> Sol
     return Solved(dim, min(budgets, default=0.0), hits)
 
 
-def curve(parts: Sequence[Solved], method: str, points: int = 120) -> tuple[Vector, Vector]:
+POINTS = 120
+"""Of a curve."""
+
+
+def curve(parts: Sequence[Solved], method: str) -> tuple[Vector, Vector]:
     """Evaluations for each dimension, and the share of pairs solved by then; functions count
     equally, whatever the number of their runs."""
     budget = min(part.budget for part in parts)
-    x = np.geomspace(min(1 / part.dim for part in parts), budget, points)
-    share = [
-        np.array([np.mean(np.array(runs)[..., None] <= x, axis=(0, 1)) for runs in hits.values()])
-        for hits in (part.hits[method] for part in parts)
-    ]
-    return x, np.concatenate(share).mean(axis=0)
+    x = np.geomspace(min(1 / part.dim for part in parts), budget, POINTS)
+    return x, np.concatenate([_shares(part, method, x) for part in parts]).mean(axis=0)
+
+
+def areas(part: Solved, method: str) -> Vector:
+    """For each function the area under its curve over the logarithm of evaluations, at most 1."""
+    return _shares(part, method, np.geomspace(1 / part.dim, part.budget, POINTS)).mean(axis=1)
+
+
+def _shares(part: Solved, method: str, x: Vector) -> Float[np.ndarray, "functions points"]:
+    """Of targets that are solved after so many evaluations for each dimension."""
+    hits = part.hits[method]
+    runs = (np.array(hits[f]) for f in part.functions)
+    return np.array([np.mean(one[..., None] <= x, axis=(0, 1)) for one in runs])
 
 
 @dataclass(frozen=True)
