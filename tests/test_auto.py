@@ -10,7 +10,7 @@ import pytest
 
 import neurobo
 from neurobo import credit, trust
-from neurobo.algorithms.auto import MEMBERS
+from neurobo.algorithms.members import MEMBERS
 from neurobo.data import Data
 from neurobo.errors import InvalidInput
 from neurobo.maximise import RADIUS

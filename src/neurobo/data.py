@@ -162,7 +162,8 @@ class Data:
     members: tuple[str, ...] = ()
     """Which member of a portfolio proposed each observation; empty if nobody knows."""
     begin: tuple[float, ...] | None = None
-    """Where the search for hyper-parameters begins (logarithms); None: at those of before."""
+    """Where the search for hyper-parameters begins (logarithms, with or without those of columns);
+    None: at those of before."""
     middle: Float[np.ndarray, " columns"] | None = None
     """The middle of the box (0 for categories), if nothing was tried near it."""
 

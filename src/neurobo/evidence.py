@@ -23,6 +23,7 @@ from scipy.linalg.lapack import dpotrf, dpotri, dtrtrs
 from scipy.optimize import minimize as scipy_minimize
 
 from neurobo.data import Data
+from neurobo.networks import stretched
 from neurobo.ntk import Wide, information_gain
 
 
@@ -46,13 +47,16 @@ def unknown(columns: int) -> Hyper:
 
 
 # The parameters are logarithms: σ_w, σ_b, the function's standard deviation, the noise variance,
-# then one scale for each column. Priors are normal, bounds keep the kernels in a sane range.
+# then one scale for each column, then (no logarithm) how far each is stretched. Priors are normal,
+# bounds keep the kernels in a sane range.
 _MEAN = np.array([np.log(1.5), np.log(1.0), 0.0, np.log(1e-6)])
 _SD = np.array([0.8, 0.8, 0.8, 4.0])
 _LOW = np.log([0.1, 0.05, 0.05, 1e-9])
 _HIGH = np.log([8.0, 8.0, 20.0, 4.0])
 _COLUMN_SD = 0.7
 """Of the logarithm of a column's scale: two columns may well differ by a factor 3."""
+_BEND_SD = 3.0
+"""Of t: a range of 20 to 1 that matters by its logarithm is nothing special."""
 _STARTS = np.log(
     [[w, 1.0, 1.0, noise] for w in (0.7, 1.5, 3.0, 6.0) for noise in (1e-6, 1e-2, 0.2)]
 )
@@ -66,7 +70,9 @@ JITTER = 1e-9
 @partial(jax.jit, static_argnames="wide")
 def _unit_kernel(p: Array, x: Array, mask: Array, wide: Wide) -> Float[Array, "N N"]:
     """The kernel, scaled to a mean variance of 1 over the observations."""
-    gamma, scales = jnp.exp(p[:2]), jnp.exp(p[4:])
+    columns = x.shape[1]
+    gamma, scales = jnp.exp(p[:2]), jnp.exp(p[4 : 4 + columns])
+    x = stretched(x, p[4 + columns :])
     mean = _mean_variance(gamma, scales, x, mask, wide)
     return wide.between(x, x, gamma, scales) / mean
 
@@ -131,8 +137,8 @@ class Likelihood:
         return self._value(factor), gradient
 
     def _whole(self, p: np.ndarray) -> np.ndarray:
-        """With a scale for each column, given or not: one shape, one compilation."""
-        return np.pad(p, (0, len(_MEAN) + self.data.x.shape[1] - len(p)))
+        """With a scale and a t for each column, given or not: one shape, one compilation."""
+        return np.pad(p, (0, len(_MEAN) + 2 * self.data.x.shape[1] - len(p)))
 
 
 def fit(data: Data, wide: Wide, *, ard: bool = False) -> Hyper:
@@ -145,13 +151,17 @@ def search(
     wide: Wide,
     *,
     ard: bool = False,
+    bends: Float[np.ndarray, " d"] | None = None,
     noise: float | None = None,
     start: Float[np.ndarray, " k"] | None = None,
 ) -> Float[np.ndarray, " k"]:
-    """Their logarithms, from a given start or the likeliest of a few. `noise` is σ² if known."""
+    """Their logarithms, from a given start or the likeliest of a few. `noise` is σ² if known.
+    `bends` are the largest |t| of the columns, if these may be stretched; `ard` must be, too."""
     extra = data.x.shape[1] if ard else 0
-    mean, sd = _prior(extra)
     bounds = [*zip(_LOW, _HIGH, strict=True), *[_COLUMN] * extra]
+    if bends is not None:
+        bounds += [(-most, most) for most in bends.tolist()]
+    mean, sd = _prior(len(bounds), data.x.shape[1])
     if noise is not None:
         bounds[3] = (known := float(np.clip(np.log(max(noise, 1e-300)), _LOW[3], _HIGH[3]))), known
     likelihood = Likelihood(data, wide)
@@ -160,12 +170,12 @@ def search(
         value, gradient = likelihood.with_gradient(p)
         if not np.isfinite(value) or not np.all(np.isfinite(gradient)):
             return 1e10, np.zeros(len(p))  # not positive definite: the search turns back here
-        return value + _surprise(p), gradient + (p - mean) / sd**2
+        return value + _surprise(p, mean, sd), gradient + (p - mean) / sd**2
 
     if start is None:
         starts = np.pad(_STARTS, ((0, 0), (0, extra)))
         starts[:, 3] = np.clip(starts[:, 3], *bounds[3])
-        start = min(starts, key=lambda p: likelihood(p) + _surprise(p))
+        start = min(starts, key=lambda p: likelihood(p) + _surprise(p, mean, sd))
     # A hundredth of a nat is nothing to the data.
     found: Any = scipy_minimize(
         cost, start, jac=True, method="L-BFGS-B", bounds=bounds,
@@ -176,18 +186,17 @@ def search(
 
 def cost(data: Data, wide: Wide, p: Float[np.ndarray, " k"]) -> float:
     """Minus the logarithm of the likelihood and of the prior density, up to a constant."""
-    return Likelihood(data, wide)(p) + _surprise(p)
+    return Likelihood(data, wide)(p) + _surprise(p, *_prior(len(p), data.x.shape[1]))
 
 
-def _prior(columns: int) -> tuple[np.ndarray, np.ndarray]:
-    """Means and standard deviations of the logarithms."""
-    mean = np.concatenate([_MEAN, np.zeros(columns)])
-    return mean, np.concatenate([_SD, np.full(columns, _COLUMN_SD)])
-
-
-def _surprise(p: Float[np.ndarray, " k"]) -> float:
-    mean, sd = _prior(len(p) - len(_MEAN))
+def _surprise(p: np.ndarray, mean: np.ndarray, sd: np.ndarray) -> float:
     return float(np.sum(((p - mean) / sd) ** 2) / 2)
+
+
+def _prior(count: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
+    """Means and standard deviations of the first so many parameters."""
+    sd = np.concatenate([_SD, np.full(columns, _COLUMN_SD), np.full(columns, _BEND_SD)])
+    return np.pad(_MEAN, (0, 2 * columns))[:count], sd[:count]
 
 
 def _hyper(p: Float[np.ndarray, " k"], data: Data, wide: Wide) -> Hyper:
@@ -205,7 +214,7 @@ def _hyper(p: Float[np.ndarray, " k"], data: Data, wide: Wide) -> Hyper:
 def information(data: Data, wide: Wide, hyper: Hyper) -> float:
     """½ log det(I + Θ): what the observations tell about a function with a kernel of about 1 and
     noise of the same size, as the papers' bounds assume."""
-    p = np.log([*hyper.gamma, 1.0, 1.0, *hyper.scales])
+    p = np.pad(np.log([*hyper.gamma, 1.0, 1.0, *hyper.scales]), (0, data.x.shape[1]))
     kernel = _unit_kernel(p, data.x, data.mask, wide)[: data.n, : data.n]
     return float(information_gain(kernel, 1.0))
 
@@ -303,10 +312,22 @@ def scheduled(data: Data, wide: Wide, *, ard: bool = False, noise: float | None 
     the cache. What they are depends on the history alone, not on what was computed before."""
     if not data.n:
         return unknown(data.x.shape[1])
+    p, some, sd = scheduled_search(data, wide, ard=ard, noise=noise)
+    found = _hyper(np.array(p), some, wide)
+    variance = found.noise * sd**2 if noise is None else noise
+    return Hyper(found.gamma, found.scale * sd, variance, found.scales)
+
+
+def scheduled_search(
+    data: Data, wide: Wide, *, ard: bool = False, noise: float | None = None
+) -> tuple[tuple[float, ...], Data, float]:
+    """Their logarithms, the observations that they come from, and one unit of these in y's."""
     sizes = update_sizes(data.n)
     p: tuple[float, ...] | None = None
     if data.begin is not None:
-        sizes, p = sizes[-1:], (*data.begin, *(0.0,) * (data.x.shape[1] if ard else 0))
+        columns = data.x.shape[1]
+        whole = (*data.begin, *(0.0,) * columns)  # those of columns may not be known
+        sizes, p = sizes[-1:], whole[: len(_MEAN) + (columns if ard else 0)]
     for m in sizes:
         # A search begins where the one before ended, but afresh when the number has doubled.
         if m.bit_length() == sizes[-1].bit_length():
@@ -315,9 +336,8 @@ def scheduled(data: Data, wide: Wide, *, ard: bool = False, noise: float | None 
             here = None if noise is None else noise / sd**2
             x, y = some.x[: some.n].tobytes(), some.y[: some.n].tobytes()
             p = _searched(x, y, some.n, wide, ard, here, p)
-    found = _hyper(np.array(p), some, wide)
-    variance = found.noise * sd**2 if noise is None else noise
-    return Hyper(found.gamma, found.scale * sd, variance, found.scales)
+    assert p is not None
+    return p, some, sd
 
 
 @lru_cache(maxsize=1024)  # of the objective and a dozen constraints

@@ -173,6 +173,19 @@ def _random(key: Array, shapes: list[tuple[int, int]]) -> Theta:
     return tuple(Layer(next(parts).reshape(shape), next(parts)) for shape in shapes)
 
 
+def stretched(x: Float[Array, "n d"], bends: Float[Array, " d"]) -> Float[Array, "n d"]:
+    """Columns within [-1, 1], stretched at the lower end if their t is above 0, else at the upper.
+
+        u = (1 + x)/2,   w = log(1 + (eᵗ - 1) u)/t
+
+    A range of R to 1 gets its logarithm with t = log R. Seen from the other end, t is -t.
+    """
+    small = jnp.abs(bends) < 1e-4
+    t = jnp.where(small, 1.0, bends)
+    w = jnp.log1p(jnp.expm1(t) * (1 + x) / 2) / t
+    return jnp.where(small, x + bends * (1 - x**2) / 4, 2 * w - 1)  # exact, and its slope, at 0
+
+
 def on_sphere(x: Float[Array, "n d"], scales: Float[Array, " d"]) -> Float[Array, "n d+1"]:
     """Scaled points of [-1, 1]^d with one more column that gives all of them the same length.
 

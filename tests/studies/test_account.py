@@ -84,6 +84,24 @@ def test_it_says_if_values_are_seen_through_a_logarithm(
     assert bends[0] == 0.0 < (bends[1] or 0.0)
 
 
+def test_it_says_which_parameters_are_stretched(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    places = np.stack([10 ** rng.uniform(-4, 0.3, 30) - 1, rng.uniform(-1, 1, 30)], axis=1)
+
+    def f(x: float, y: float) -> float:
+        return float((np.log10(1 + x) + 2) ** 2 + 0.1 * y**2)
+
+    for options in ("", "options = { stretch = false }"):
+        file = read(tmp_path, space=SPACE, trials=30, top=options)
+        study = optuna.create_study()
+        _fill(file, study, places, ["wide"] * 30, f)
+        told = account(Findings.of(file, study))
+        said = " ".join(told.sentences())
+        assert set(told.stretched) == (set() if options else {"x"})
+        assert ("`x` matters most near its lower end" in said) == (not options)
+    json.dumps(told.as_dict())
+
+
 def test_there_is_more_to_gain_where_little_is_known(tmp_path: Path) -> None:
     file = read(tmp_path, space=SPACE, trials=30, top="")
     study = optuna.create_study()

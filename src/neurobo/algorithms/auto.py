@@ -7,53 +7,30 @@ point a small region helps both in many dimensions. So members take turns.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from jax import Array
 
 from neurobo import credit, trust
 from neurobo.acquire import Posterior
-from neurobo.algorithms.base import Algorithm, options, register
-from neurobo.algorithms.middle import Middle
-from neurobo.algorithms.neural_greedy import NeuralGreedy
+from neurobo.algorithms.base import options, register
+from neurobo.algorithms.members import (
+    FIRST,
+    LAWFUL,
+    MANY,
+    MEMBERS,
+    MEMBERS_OF_MANY,
+    PICTURES,
+    PLAIN,
+    WIDE,
+    Member,
+)
 from neurobo.algorithms.ntk_gp import NTKGP
 from neurobo.algorithms.pinn_bo import PINNBO
 from neurobo.algorithms.settings import best_row
 from neurobo.data import Data
 from neurobo.errors import InvalidInput, check_flag
 from neurobo.maximise import Region, Score
+from neurobo.stretch import Stretch, stretch_for
 from neurobo.warp import warped
-
-
-class Member(NamedTuple):
-    algorithm: Algorithm
-    local: bool
-    """Whether it stays near the best point."""
-
-
-NETWORK = NeuralGreedy()
-
-
-def _members(wide: NTKGP) -> dict[str, Member]:
-    """The wide limit with expected improvement, and draws of Neural Greedy."""
-    return {
-        "wide": Member(wide, local=False),
-        "wide-local": Member(wide, local=True),
-        "network-local": Member(NETWORK, local=True),
-        "network": Member(NETWORK, local=False),
-    }
-
-
-MANY = 50
-"""Columns above which each has no scale of its own: finding them would take long, and few
-observations say little about many numbers."""
-MEMBERS, MEMBERS_OF_MANY = _members(NTKGP()), _members(NTKGP(ard=False))
-LAWFUL = {"physics": Member(PINNBO(), local=False)}
-"""Where a law is known."""
-PICTURES = {"network": Member(NETWORK, local=False)}
-"""For candidates that are images: convolutional networks."""
-FIRST = {"middle": Member(Middle(), local=False)}
-"""Once, before the others."""
 
 
 @options
@@ -70,6 +47,9 @@ class Auto:
     """Whether the middle of the box is tried first, if no point of the start is near it."""
     warp: bool = True
     """Whether values are bent if that makes them easier to explain, as far as the evidence says."""
+    stretch: bool = True
+    """Whether parameters are stretched at one end if that makes values easier to explain: a
+    logarithm that nobody asked for."""
 
     needs_physics = False
 
@@ -82,6 +62,7 @@ class Auto:
         check_flag("credit", self.credit)
         check_flag("middle", self.middle)
         check_flag("warp", self.warp)
+        check_flag("stretch", self.stretch)
 
     def member(self, data: Data, number: int) -> str:
         team = self._team(data)
@@ -91,7 +72,9 @@ class Auto:
         return turns[number % len(turns)]
 
     def score(self, key: Array, data: Data, number: int) -> Score:
-        return self._chosen(data, number).algorithm.score(key, self._bent(data), number)
+        bent, stretch = self._bent(data)
+        score = self._chosen(data, number).algorithm.score(key, bent, number)
+        return score if stretch is None else stretch.of(score)
 
     def posterior(self, key: Array, data: Data) -> Posterior:
         """What the members that have one believe: for plots."""
@@ -109,15 +92,20 @@ class Auto:
         chosen = self._chosen(data, number)
         if not chosen.local or not data.n:
             return chosen.algorithm.region(data, number)
-        wide, data = self._believer(data), self._bent(data)
+        wide, (bent, _) = self._believer(data), self._bent(data)
         assert isinstance(wide, NTKGP)  # no member for laws is local
-        return Region(best_row(data, wide.wide, wide.hyper(data)), trust.radius(data))
+        return Region(best_row(bent, wide.wide, wide.hyper(bent)), trust.radius(bent))
 
-    def _bent(self, data: Data) -> Data:
-        """Laws are about values as they are, and images have no wide limit here."""
-        if not self.warp or data.laws is not None or data.image is not None:
-            return data
-        return warped(data, NTKGP().wide)
+    def _bent(self, data: Data) -> tuple[Data, Stretch | None]:
+        """What members see, and how points get there."""
+        if any(self._team(data) is team for team in PLAIN):
+            return data, None
+        if self.warp:
+            data = warped(data, WIDE)
+        if not self.stretch or data.x.shape[1] > MANY:
+            return data, None
+        stretch = stretch_for(data, WIDE)
+        return (data, None) if stretch is None else (stretch(data), stretch)
 
     def _chosen(self, data: Data, number: int) -> Member:
         return self._team(data)[self.member(data, number)]

@@ -101,6 +101,7 @@ TUNING = bbob_names((5, 10, 20), (3, 8, 10, 15, 20, 21), (1, 2))
 PARTS = bbob_names((5, 10), (3, 8, 10, 15, 20, 21), (3, 4))
 ABLATIONS = (
     "warp=false",
+    "stretch=false",
     "middle=false",
     "credit=true",
     "members=wide",

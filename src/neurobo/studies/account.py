@@ -11,18 +11,23 @@ import numpy as np
 
 from neurobo import trust
 from neurobo.acquire import LogExpectedImprovement, expected_best
-from neurobo.algorithms import NTKGP
+from neurobo.algorithms import Auto
+from neurobo.algorithms.members import MANY, MEMBERS, WIDE
 from neurobo.errors import SpaceExhausted
 from neurobo.maximise import evaluate, minimise
 from neurobo.space import Space
+from neurobo.stretch import stretch_for
 from neurobo.studies.findings import Findings
 from neurobo.studies.surrogate import Surrogate
 from neurobo.threads import one_blas_thread
 from neurobo.trial_marks import member_of
-from neurobo.warp import warp_for
+from neurobo.warp import warp_for, warped
 
 LITTLE = 1e-3
 """An improvement of less than this share of the middle half of the results is hardly one."""
+
+NAMED = 1.0
+"""|t| of a parameter that is stretched by more than one could see."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,8 @@ class Account:
     """Of the trust region: the share of each numeric range that it spans."""
     bend: float | None
     """κ of the logarithm through which a portfolio sees the results; 0: as they are."""
+    stretched: dict[str, float]
+    """t of parameters that a portfolio sees stretched, below 0 if at the upper end."""
     gamma: tuple[float, float] | None
     noise_sd: float | None
     """In the objective's units."""
@@ -74,6 +81,12 @@ class Account:
                 f"distance from the best one in units of the median's, with κ = {self.bend:g}; "
                 "suggestions are made with that."
             )
+        for name, t in self.stretched.items():
+            items.append(
+                f"`{name}` matters most near its {'lower' if t > 0 else 'upper'} end: suggestions "
+                "see it stretched there, as by the logarithm of a range of "
+                f"{np.exp(abs(t)):.1g} to 1."
+            )
         if self.radius is not None:
             items.append(
                 f"The trust region around the best point spans {self.radius:.0%} of the range of "
@@ -97,13 +110,18 @@ def account(found: Findings) -> Account:
     values = [t.value for t in found.tally.complete if t.value is not None]
     middle = float(np.subtract(*np.quantile(values, [0.75, 0.25]))) if values else None
     if belief is None:
-        return Account(work, None, None, None, None, {}, None, middle)
+        return Account(work, None, None, {}, None, None, {}, None, middle)
+    auto = found.file.algorithm
+    bend, stretched = None, dict[str, float]()
+    if isinstance(auto, Auto) and any(w.member in MEMBERS for w in work):
+        bend, stretched = _seen(belief, auto)
     local = any(w.member.endswith("local") for w in work)
     w, b = np.asarray(belief.posterior.gamma).tolist()
     return Account(
         work=work,
         radius=trust.radius(belief.data) if local else None,
-        bend=_bend(belief) if work else None,
+        bend=bend,
+        stretched=stretched,
         gamma=(w, b),
         noise_sd=belief.noise_sd,
         scales=belief.scales(),
@@ -126,10 +144,19 @@ def _work(found: Findings) -> list[Work]:
     return sorted(map(of, names), key=lambda w: -w.improvements)
 
 
-def _bend(belief: Surrogate) -> float:
+def _seen(belief: Surrogate, auto: Auto) -> tuple[float, dict[str, float]]:
+    """How `auto` bends values, and by how much it stretches which parameters."""
+    data = belief.data
+    if data.image is not None:
+        return 0.0, {}
     with jax.enable_x64(True), one_blas_thread():
-        found = warp_for(belief.data, NTKGP().wide)
-    return 0.0 if found is None else found.warp.bend
+        warp = warp_for(data, WIDE) if auto.warp else None
+        bent = data if warp is None else warped(data, WIDE)
+        stretch = stretch_for(bent, WIDE) if auto.stretch and data.x.shape[1] <= MANY else None
+    one = {name: at[0] for name, at in belief.columns().items() if len(at) == 1}
+    bends = {} if stretch is None else {name: stretch.bends[at] for name, at in one.items()}
+    named = {name: t for name, t in bends.items() if abs(t) >= NAMED}
+    return 0.0 if warp is None else warp.warp.bend, named
 
 
 def _gain(space: Space, belief: Surrogate) -> float:

@@ -102,14 +102,19 @@ class Surrogate:
 
     def scales(self) -> dict[str, float]:
         """How fast the function changes along each parameter, by the evidence; the largest is 1."""
-        columns = np.asarray(self.posterior.scales)
+        scales = np.asarray(self.posterior.scales)
+        found = {n: float(np.sqrt(np.mean(scales[at] ** 2))) for n, at in self.columns().items()}
+        largest = max(found.values(), default=1.0)
+        return {name: value / largest for name, value in found.items()}
+
+    def columns(self) -> dict[str, range]:
+        """Which of the inputs are each parameter's."""
         found, at = {}, 0
         for name, parameter in self.space.parameters.items():
             width = parameter.pool.columns if isinstance(parameter, Candidate) else parameter.width
-            found[name] = float(np.sqrt(np.mean(columns[at : at + width] ** 2)))
+            found[name] = range(at, at + width)
             at += width
-        largest = max(found.values(), default=1.0)
-        return {name: value / largest for name, value in found.items()}
+        return found
 
     def influence(self) -> dict[str, float]:
         """The share of the surrogate's variance over the whole space that would go if a parameter

@@ -1,0 +1,95 @@
+"""Input warping: columns stretched at one end, as wide networks explain the values best.
+
+A learning rate between 1e-5 and 0.1 matters by its logarithm; who forgets to say so leaves nearly
+all that happens to a thousandth of the range. How far each column is stretched, t, is found with
+the other hyper-parameters by the marginal likelihood.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jaxtyping import Float
+
+from neurobo import evidence
+from neurobo.data import Data
+from neurobo.maximise import Score
+from neurobo.networks import stretched
+from neurobo.ntk import Wide
+
+MOST = 128
+"""Observations that decide: an even share of more."""
+LARGEST = 14.0
+"""|t|: a range of a million to 1."""
+CLEAR = 1e-4
+"""Variance of little noise: what looks noisy may be exact once it is stretched."""
+
+
+@dataclass(frozen=True)
+class Stretch:
+    bends: tuple[float, ...]
+    """t of each column."""
+    begin: tuple[float, ...]
+    """Logarithms of the hyper-parameters that the evidence was highest for."""
+
+    def __call__(self, data: Data) -> Data:
+        """What networks see of the same observations."""
+        x, pending = (np.asarray(_stretched(v, self._bends)) for v in (data.x, data.pending))
+        return replace(data, x=x, pending=pending, begin=self.begin)
+
+    def of(self, score: Score) -> Score:
+        """The score of points that are not stretched."""
+        return Stretched(score, jnp.asarray(self._bends))
+
+    @property
+    def _bends(self) -> Float[np.ndarray, " d"]:
+        return np.array(self.bends)
+
+
+_stretched = jax.jit(stretched)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Stretched:
+    """x -> the score of x stretched."""
+
+    score: Score
+    bends: Float[Array, " d"]
+
+    def __call__(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
+        return self.score(stretched(x, self.bends))
+
+
+def stretch_for(data: Data, wide: Wide) -> Stretch | None:
+    """As the hyper-parameters: from the first observations, until there are a tenth more. None:
+    columns are best as they are."""
+    if data.n <= 4 + 2 * data.x.shape[1]:
+        return None  # as many numbers to find
+    plain, some, _ = evidence.scheduled_search(data, wide, ard=True)
+    rows = np.linspace(0, some.n - 1, min(some.n, MOST)).astype(int)
+    return choose(some.x[rows].tobytes(), some.y[rows].tobytes(), len(rows), wide, plain)
+
+
+@lru_cache(maxsize=64)
+def choose(x: bytes, y: bytes, n: int, wide: Wide, plain: tuple[float, ...]) -> Stretch | None:
+    """The t of the highest evidence, found from the hyper-parameters without any."""
+    data = Data.pad(np.frombuffer(x).reshape(n, -1), np.frombuffer(y))
+    values = [len(np.unique(column)) for column in data.points.T]
+    most = np.where(np.array(values) > 2, LARGEST, 0.0)  # two values have nothing between them
+    start = np.pad(plain, (0, len(values)))
+    starts = [start]
+    if start[3] > np.log(CLEAR):
+        starts.append(np.where(np.arange(len(start)) == 3, np.log(CLEAR), start))
+    found = [evidence.search(data, wide, ard=True, bends=most, start=s) for s in starts]
+    costs = [evidence.cost(data, wide, p) for p in found]
+    doubt = len(values) * np.log(n) / 2  # what so many numbers more explain by chance (BIC)
+    if not min(costs) + doubt < evidence.cost(data, wide, start):
+        return None
+    logs, bends = np.split(found[int(np.argmin(costs))], [len(plain)])
+    return Stretch(tuple(bends.tolist()), tuple(logs.tolist()))
