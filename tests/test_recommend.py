@@ -47,6 +47,15 @@ def noisy(seed: int, n: int = 40) -> tuple[np.ndarray, np.ndarray]:
     return points, truth(*points.T) + rng.normal(0, 0.5, n)
 
 
+def test_a_forgotten_logarithm_is_not_taken_for_noise() -> None:
+    rng = np.random.default_rng(0)
+    points = np.stack([10 ** rng.uniform(-4, 0.3, 30) - 1, rng.uniform(-1, 1, 30)], axis=1)
+    study = study_of(points, (np.log10(1 + points[:, 0]) + 2) ** 2 + 0.1 * points[:, 1] ** 2)
+    found = neurobo.recommend(study)
+    assert found.trial.number == study.best_trial.number
+    assert found.noise_sd == 0
+
+
 def test_with_noise_the_expected_value_decides() -> None:
     """Paired over 12 studies of fixed seeds; by chance alone p would be below 0.01 in 1 %."""
     from scipy.stats import wilcoxon

@@ -143,6 +143,21 @@ def test_auto_leaves_points_alone_if_nothing_is_stretched(history: list[Any], sa
     assert np.array_equal(with_it, without) == same
 
 
+def test_what_auto_believes_is_about_points_as_they_are() -> None:
+    """Exact values are met, by the mean and by draws; without a stretch they look like noise."""
+    rng = np.random.default_rng(0)
+    x = np.stack([10 ** rng.uniform(-4, 0.3, 30) - 1, rng.uniform(-1, 1, 30)], axis=1)
+    data = _data(x, (np.log10(1 + x[:, 0]) + 2) ** 2 + 0.1 * x[:, 1] ** 2)
+    missed = []
+    with jax.enable_x64(True):
+        for on in (True, False):
+            auto = neurobo.Auto(stretch=on)
+            mean = auto.posterior(jax.random.key(0), data).mean(jnp.asarray(x))
+            draw = auto.sample(jax.random.key(1), data, 0)(jnp.asarray(x))
+            missed.append([np.max(np.abs(np.asarray(v) - data.y[:30])) for v in (mean, draw)])
+    assert max(missed[0]) < 0.01 < 0.3 < min(missed[1])
+
+
 def test_it_is_a_switch() -> None:
     with pytest.raises(InvalidInput, match="stretch must be True or False"):
         neurobo.Auto(stretch=1)  # type: ignore[arg-type]

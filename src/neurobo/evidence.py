@@ -63,6 +63,9 @@ _STARTS = np.log(
 """The search begins at the likeliest of these. It cannot find noise from nearly none: the
 likelihood is flat there."""
 _COLUMN = np.log(0.1), np.log(10.0)
+MANY = 50
+"""Columns above which `auto` searches no scale for each: it would take long, and few observations
+say little about many numbers."""
 JITTER = 1e-9
 """Relative to the function's variance: what keeps duplicates from breaking the factorisation."""
 

@@ -17,6 +17,7 @@ from jax import Array
 from jaxtyping import Float
 
 from neurobo import evidence
+from neurobo.acquire import Posterior
 from neurobo.data import Data
 from neurobo.maximise import Score
 from neurobo.networks import stretched
@@ -46,6 +47,10 @@ class Stretch:
         """The score of points that are not stretched."""
         return Stretched(score, jnp.asarray(self._bends))
 
+    def believed(self, posterior: Posterior) -> Posterior:
+        """The belief about points that are not stretched."""
+        return StretchedPosterior(posterior, jnp.asarray(self._bends))
+
     @property
     def _bends(self) -> Float[np.ndarray, " d"]:
         return np.array(self.bends)
@@ -66,11 +71,27 @@ class Stretched:
         return self.score(stretched(x, self.bends))
 
 
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class StretchedPosterior:
+    """What is believed about x stretched."""
+
+    posterior: Posterior
+    bends: Float[Array, " d"]
+
+    def mean(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
+        return self.posterior.mean(stretched(x, self.bends))
+
+    def mean_and_sd(self, x: Float[Array, "n d"]) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
+        return self.posterior.mean_and_sd(stretched(x, self.bends))
+
+
 def stretch_for(data: Data, wide: Wide) -> Stretch | None:
     """As the hyper-parameters: from the first observations, until there are a tenth more. None:
     columns are best as they are."""
-    if data.n <= 4 + 2 * data.x.shape[1]:
-        return None  # as many numbers to find
+    columns = data.x.shape[1]
+    if columns > evidence.MANY or data.n <= 4 + 2 * columns:  # as many numbers to find
+        return None
     plain, some, _ = evidence.scheduled_search(data, wide, ard=True)
     rows = np.linspace(0, some.n - 1, min(some.n, MOST)).astype(int)
     return choose(some.x[rows].tobytes(), some.y[rows].tobytes(), len(rows), wide, plain)

@@ -15,7 +15,6 @@ from neurobo.algorithms.base import options, register
 from neurobo.algorithms.members import (
     FIRST,
     LAWFUL,
-    MANY,
     MEMBERS,
     MEMBERS_OF_MANY,
     PICTURES,
@@ -28,6 +27,7 @@ from neurobo.algorithms.pinn_bo import PINNBO
 from neurobo.algorithms.settings import best_row
 from neurobo.data import Data
 from neurobo.errors import InvalidInput, check_flag
+from neurobo.evidence import MANY
 from neurobo.maximise import Region, Score
 from neurobo.stretch import Stretch, stretch_for
 from neurobo.warp import warped
@@ -77,11 +77,15 @@ class Auto:
         return score if stretch is None else stretch.of(score)
 
     def posterior(self, key: Array, data: Data) -> Posterior:
-        """What the members that have one believe: for plots."""
-        return self._believer(data).posterior(key, data)
+        """What the members that have one believe, of values as they are: for plots."""
+        seen, stretch = self._stretched(data)
+        found = self._believer(data).posterior(key, seen)
+        return found if stretch is None else stretch.believed(found)
 
     def sample(self, key: Array, data: Data, number: int) -> Score:
-        return self._believer(data).sample(key, data, number)
+        seen, stretch = self._stretched(data)
+        found = self._believer(data).sample(key, seen, number)
+        return found if stretch is None else stretch.of(found)
 
     def _believer(self, data: Data) -> NTKGP | PINNBO:
         if data.laws is not None:
@@ -100,11 +104,11 @@ class Auto:
         """What members see, and how points get there."""
         if any(self._team(data) is team for team in PLAIN):
             return data, None
-        if self.warp:
-            data = warped(data, WIDE)
-        if not self.stretch or data.x.shape[1] > MANY:
-            return data, None
-        stretch = stretch_for(data, WIDE)
+        return self._stretched(warped(data, WIDE) if self.warp else data)
+
+    def _stretched(self, data: Data) -> tuple[Data, Stretch | None]:
+        plain = not self.stretch or data.laws is not None or data.image is not None
+        stretch = None if plain else stretch_for(data, WIDE)
         return (data, None) if stretch is None else (stretch(data), stretch)
 
     def _chosen(self, data: Data, number: int) -> Member:

@@ -30,9 +30,6 @@ def _members(wide: NTKGP) -> dict[str, Member]:
     }
 
 
-MANY = 50
-"""Columns above which each has no scale of its own: finding them would take long, and few
-observations say little about many numbers."""
 MEMBERS, MEMBERS_OF_MANY = _members(NTKGP()), _members(NTKGP(ard=False))
 LAWFUL = {"physics": Member(PINNBO(), local=False)}
 """Where a law is known."""

@@ -12,7 +12,7 @@ import numpy as np
 from neurobo import trust
 from neurobo.acquire import LogExpectedImprovement, expected_best
 from neurobo.algorithms import Auto
-from neurobo.algorithms.members import MANY, MEMBERS, WIDE
+from neurobo.algorithms.members import MEMBERS, WIDE
 from neurobo.errors import SpaceExhausted
 from neurobo.maximise import evaluate, minimise
 from neurobo.space import Space
@@ -152,7 +152,7 @@ def _seen(belief: Surrogate, auto: Auto) -> tuple[float, dict[str, float]]:
     with jax.enable_x64(True), one_blas_thread():
         warp = warp_for(data, WIDE) if auto.warp else None
         bent = data if warp is None else warped(data, WIDE)
-        stretch = stretch_for(bent, WIDE) if auto.stretch and data.x.shape[1] <= MANY else None
+        stretch = stretch_for(bent, WIDE) if auto.stretch else None
     one = {name: at[0] for name, at in belief.columns().items() if len(at) == 1}
     bends = {} if stretch is None else {name: stretch.bends[at] for name, at in one.items()}
     named = {name: t for name, t in bends.items() if abs(t) >= NAMED}
@@ -162,8 +162,8 @@ def _seen(belief: Surrogate, auto: Auto) -> tuple[float, dict[str, float]]:
 def _gain(space: Space, belief: Surrogate) -> float:
     """The largest expected improvement anywhere, in the objective's units."""
     with jax.enable_x64(True), one_blas_thread():
-        best = jnp.asarray(expected_best(belief.posterior, belief.data))
-        score = LogExpectedImprovement(belief.posterior, best)
+        best = jnp.asarray(expected_best(belief.function, belief.data))
+        score = LogExpectedImprovement(belief.function, best)
         try:
             x = minimise(score, space, belief.data, np.random.default_rng(0))
         except SpaceExhausted:

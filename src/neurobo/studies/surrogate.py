@@ -17,11 +17,13 @@ from jax import Array
 from jaxtyping import Float
 from optuna.trial import FrozenTrial
 
+from neurobo.acquire import Posterior
 from neurobo.algorithms import NTKGP
 from neurobo.columns import Candidate, Category, Matrix
 from neurobo.data import Data, Trials, units
 from neurobo.gp import GP
 from neurobo.space import Space
+from neurobo.stretch import stretch_for
 from neurobo.studies.tally import Tally
 from neurobo.threads import one_blas_thread
 
@@ -48,7 +50,7 @@ class Slice:
 
 
 @jax.jit
-def _mean_and_sd(posterior: GP, x: Array) -> Float[Array, "2 n"]:
+def _mean_and_sd(posterior: Posterior, x: Array) -> Float[Array, "2 n"]:
     return jnp.stack(posterior.mean_and_sd(x))
 
 
@@ -57,6 +59,9 @@ class Surrogate:
     space: Space
     data: Data
     posterior: GP
+    """Of the objective as a function of parameters that may be stretched."""
+    function: Posterior
+    """The same of parameters as they are."""
     location: float
     spread: float
     """What a standardised 0 and a step of 1 mean; the spread is below 0 to turn maximise back."""
@@ -84,7 +89,7 @@ class Surrogate:
             for at in range(0, len(inputs), ROWS):
                 part = inputs[at : at + ROWS]
                 padded = np.pad(part, ((0, ROWS - len(part)), (0, 0)))
-                found = _mean_and_sd(self.posterior, jnp.asarray(padded))
+                found = _mean_and_sd(self.function, jnp.asarray(padded))
                 parts.append(np.asarray(found)[:, : len(part)])
         mean, sd = np.concatenate(parts, axis=1)
         return self.location + self.spread * mean, abs(self.spread) * sd
@@ -145,10 +150,14 @@ def surrogate(space: Space, tally: Tally) -> Surrogate | None:
         return None
     data = Data.of(space, Trials([t.params for t in trials], values.tolist()))
     with jax.enable_x64(True), one_blas_thread():
-        posterior = NTKGP().posterior(jax.random.key(0), data)
+        wide = NTKGP()
+        stretch = stretch_for(data, wide.wide)
+        seen = data if stretch is None else stretch(data)
+        posterior = wide.posterior(jax.random.key(0), seen)
+        function = posterior if stretch is None else stretch.believed(posterior)
     location, spread = units(values)
     sign = -1.0 if tally.maximize else 1.0
-    return Surrogate(space, data, posterior, sign * location, sign * spread, len(trials))
+    return Surrogate(space, data, posterior, function, sign * location, sign * spread, len(trials))
 
 
 def some(tally: Tally, most: int) -> list[FrozenTrial]:
