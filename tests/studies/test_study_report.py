@@ -75,6 +75,8 @@ def test_what_it_says_is_true(tmp_path: Path) -> None:
     along = {one.name: one for one in found.slices}["x"]
     inside = np.abs(np.array(along.x) - 1) < 2.5
     here = found.contenders[0].trial.params
+    assert here["x"] in along.x  # a valley may be narrower than the grid
+    assert list(along.x) == sorted(along.x)
     truth = (np.array(along.x) - 1) ** 2 + 3 * (np.log10(here["lr"]) + 3) ** 2 + 4 * (
         here["c"] == "plain")  # fmt: skip
     assert np.mean(np.abs(along.mean - truth)[inside] <= 2 * along.sd[inside] + 0.2) > 0.9

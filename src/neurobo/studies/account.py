@@ -82,10 +82,12 @@ class Account:
                 "suggestions are made with that."
             )
         for name, t in self.stretched.items():
+            span = float(f"{np.exp(abs(t)):.1g}")
+            advice = "; for a range above 0, `log = true` says so from the start" * (t > 0)
             items.append(
                 f"`{name}` matters most near its {'lower' if t > 0 else 'upper'} end: suggestions "
-                "see it stretched there, as by the logarithm of a range of "
-                f"{np.exp(abs(t)):.1g} to 1."
+                f"see it stretched there, as by the logarithm of a range of {span:,.0f} to "
+                f"1{advice}."
             )
         if self.radius is not None:
             items.append(

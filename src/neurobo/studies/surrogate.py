@@ -100,7 +100,8 @@ class Surrogate:
             values = list(parameter.distribution.choices)
         else:
             column = np.linspace(-1, 1, points)[:, None]
-            values = list(dict.fromkeys(parameter.decode(row) for row in column))
+            # With the point's own value: a valley may be narrower than the grid.
+            values = sorted({*(parameter.decode(row) for row in column), through[name]})
         mean, sd = self.at([{**through, name: value} for value in values])
         log = bool(getattr(self.space.distributions[name], "log", False))
         return Slice(name, values, mean, sd, log, not isinstance(parameter, Category))
