@@ -82,6 +82,13 @@ def test_what_it_says_is_true(tmp_path: Path) -> None:
     assert np.mean(np.abs(along.mean - truth)[inside] <= 2 * along.sd[inside] + 0.2) > 0.9
 
 
+def test_points_of_the_design_are_not_called_the_models(tmp_path: Path) -> None:
+    file = _file(tmp_path, 40, top="")
+    for failures, chosen in ((0.0, 40 - file.n_start), (1.0, 0)):
+        story = " ".join(Findings.of(file, _study(file, 40, failures=failures)).story())
+        assert f"{chosen} points were chosen by the model after {40 - chosen} of a start" in story
+
+
 def test_noise_is_noticed_and_maximise_is_turned(tmp_path: Path) -> None:
     file = _file(tmp_path, 100, top='direction = "maximize"')
     found = Findings.of(file, _study(file, 200, noise=5.0, failures=0.0))

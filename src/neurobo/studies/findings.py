@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 from optuna.study import Study
-from optuna.trial import FrozenTrial
+from optuna.trial import FrozenTrial, TrialState
 
 from neurobo.columns import Candidate
 from neurobo.space import Space
@@ -204,7 +204,11 @@ class Findings:
 
         table, trials = self.file.table, self.tally.trials
         imported = sum(SOURCE in t.user_attrs for t in trials)
-        start = min(max(self.file.n_start - imported, 0), len(trials) - imported)
+        # The design goes on until an evaluation has succeeded.
+        vain = next(
+            (i for i, t in enumerate(trials) if t.state == TrialState.COMPLETE), len(trials)
+        )
+        start = min(max(self.file.n_start - imported, vain, 0), len(trials) - imported)
         options = ", ".join(f"{name} = {value!r}" for name, value in table.options.items())
         items = [
             f"Algorithm `{table.algorithm}`{f' with {options}' if options else ''}: "
