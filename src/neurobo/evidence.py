@@ -76,8 +76,10 @@ def _unit_kernel(p: Array, x: Array, mask: Array, wide: Wide) -> Float[Array, "N
     columns = x.shape[1]
     gamma, scales = jnp.exp(p[:2]), jnp.exp(p[4 : 4 + columns])
     x = stretched(x, p[4 + columns :])
-    mean = _mean_variance(gamma, scales, x, mask, wide)
-    return wide.between(x, x, gamma, scales) / mean
+    # The angle between a point and itself is lost to rounding, at which ReLU's kernel is steep.
+    variance = wide.variance(x, gamma, scales)
+    kernel = jnp.fill_diagonal(wide.between(x, x, gamma, scales), variance, inplace=False)
+    return kernel * jnp.sum(mask) / jnp.sum(variance * mask)
 
 
 @partial(jax.jit, static_argnames="wide")
