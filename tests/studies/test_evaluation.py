@@ -39,7 +39,7 @@ def _program(folder: Path, text: str, name: str = "simulate") -> str:
     folder.mkdir(parents=True, exist_ok=True)
     path.write_text(f"#!{sys.executable}\n{text}")
     path.chmod(path.stat().st_mode | stat.S_IEXEC)
-    return f'command = ["./{name}", "{{x}}"]\ntimeout = 3'
+    return f'command = ["./{name}", "{{x}}"]\ntimeout = 2'
 
 
 # What programs say ------------------------------------------------------------------------------
@@ -98,16 +98,16 @@ def test_constraints_are_checked_by_name() -> None:
 MARK = f"neurobo-test-{os.getpid()}"
 PROGRAMS = {
     "exits 3": ("import sys; print(1.0); sys.exit(3)", "must end with exit code 0, got 3"),
-    "hangs": (f"import time; '{MARK}'; time.sleep(60)", "it must end within 3 s, got no end"),
+    "hangs": (f"import time; '{MARK}'; time.sleep(60)", "it must end within 2 s, got no end"),
     "ignores SIGTERM": (
         "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)",
-        "it must end within 3 s",
+        "it must end within 2 s",
     ),
     "forks and hangs": (
         "import subprocess, sys, time\n"
         f"subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)  # {MARK}'])\n"
         "time.sleep(60)",
-        "it must end within 3 s",
+        "it must end within 2 s",
     ),
     "text": ("print('all is well')", "got 'all is well'"),
     "nan": ("print('nan')", "must be a finite number, got nan"),
@@ -134,7 +134,7 @@ def test_a_bad_program_is_a_failed_trial_and_leaves_nothing_behind(
     assert reason in failed.failure
     assert not failed.lost
     assert good.value == 5.0
-    assert time.monotonic() - began < 40  # it would have slept for 60
+    assert time.monotonic() - began < 8
     if kind == "only stderr":
         assert failed.output == "licence not found"
     assert not alive(MARK)
@@ -178,9 +178,9 @@ FUNCTIONS = {
     "raises": ("raise ValueError('too hot')", "ValueError('too hot')"),
     "exits": ("raise SystemExit(3)", "SystemExit(3)"),
     "hard exit": ("os._exit(4)", "the worker died (exit code 4)"),
-    "hangs": ("time.sleep(60)", "it must end within 3 s, got no end"),
+    "hangs": ("time.sleep(60)", "it must end within 2 s, got no end"),
     "forks and hangs": (
-        f"subprocess.Popen(['sleep', '61.{os.getpid()}']); time.sleep(60)", "must end within 3 s",
+        f"subprocess.Popen(['sleep', '61.{os.getpid()}']); time.sleep(60)", "must end within 2 s",
     ),
     "none": ("return None", "the value must be a finite number, got None"),
     "nan": ("return float('nan')", "the value must be a finite number, got nan"),
@@ -194,7 +194,7 @@ FUNCTIONS = {
 def test_a_bad_function_is_a_failed_trial(kind: str, tmp_path: Path) -> None:
     text, reason = FUNCTIONS[kind]
     goal = f"import os, subprocess, time\ndef f(p):\n    if p['x']: return 5.0\n    {text}\n"
-    file = read(tmp_path, 'python = "goal:f"\ntimeout = 3', goal=goal)
+    file = read(tmp_path, 'python = "goal:f"\ntimeout = 2', goal=goal)
     failed, good = _evaluate(file, {"x": 0.0}, {"x": 1.0})
     assert reason in failed.failure
     assert not failed.lost
