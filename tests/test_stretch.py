@@ -9,7 +9,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optuna
 import pytest
 from scipy.optimize import approx_fprime
 from scipy.stats import qmc
@@ -180,7 +179,6 @@ def test_a_forgotten_logarithm_is_made_up_for() -> None:
         "decay": neurobo.Float(1e-6, 1.0),
         "x": neurobo.Float(-5, 5),
     }
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
     with_it, without = (
         neurobo.minimize(loss, space, 40, seed=1, algorithm=neurobo.Auto(stretch=on)).best_value
         for on in (True, False)

@@ -40,8 +40,10 @@ class Stretch:
 
     def __call__(self, data: Data) -> Data:
         """What networks see of the same observations."""
-        x, pending = (np.asarray(_stretched(v, self._bends)) for v in (data.x, data.pending))
-        return replace(data, x=x, pending=pending, begin=self.begin)
+        k = len(data.pending)
+        padded = Data.pad(data.pending, np.zeros(k)).x  # few shapes, few compilations
+        x, pending = (np.asarray(_stretched(v, self._bends)) for v in (data.x, padded))
+        return replace(data, x=x, pending=pending[:k], begin=self.begin)
 
     def of(self, score: Score) -> Score:
         """The score of points that are not stretched."""
