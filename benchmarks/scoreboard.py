@@ -290,7 +290,8 @@ def page() -> str:
         "Ackley-20, Styblinski-Tang-10 and Rosenbrock-40, whose optima lie elsewhere; that these "
         "functions are among those of the field favours `auto`. So does it that noisy expected "
         "improvement came after a look at runs of `auto` under noise, and was chosen on seeds 1 to "
-        "5 of the very functions that are shown with noise. A seed has the same start for all "
+        "5 of the very functions that are shown with noise; and that input warping was tried on "
+        "seeds 1 to 3 of the two AutoML tasks. A seed has the same start for all "
         "methods. In tables ≈ is what is not significantly worse than the best, which is bold. "
         "[How comparisons are made](benchmarks.md).",
     ]
