@@ -113,12 +113,12 @@ def pairs(results: Results, a: str, b: str) -> np.ndarray:
     return np.array(found).reshape(-1, 2).T
 
 
-def groups_table(results: Results) -> str:
+def against_best(results: Results, groups: Mapping[str, Sequence[Group]]) -> str:
     """For each group of problems: who is best, and whether `auto` is significantly worse."""
     rows: list[list[str]] = []
     p = []
-    for title, names in GROUPS.items():
-        some = results.where([g for g in results.runs if base(g) in names])
+    for title, chosen in groups.items():
+        some = results.where(chosen)
         ranking = ranked(some)
         if ranking is None:
             continue
@@ -244,10 +244,13 @@ def latency_line() -> str:
 
 
 def robust_parts(results: Results) -> list[str]:
-    found = []
-    for trouble in ("noise=0.05", "noise=0.2", "failures=0.2", "batch=8"):
-        some = results.where([g for g in results.runs if g.problem.endswith(f"+{trouble}")])
-        ranking = ranked(some)
+    groups = {
+        trouble: [g for g in results.runs if g.problem.endswith(f"+{trouble}")]
+        for trouble in ("noise=0.05", "noise=0.2", "failures=0.2", "batch=8")
+    }
+    found = [against_best(results, groups)]
+    for trouble, chosen in groups.items():
+        ranking = ranked(results.where(chosen))
         if ranking is not None:
             found += [f"**{trouble}**, {len(ranking.problems)} problems:", rank_table(ranking)]
     return [*found, medians(results)]
@@ -261,7 +264,10 @@ def peers_parts(results: Results) -> list[str]:
     panels = [convergence_panel(g.problem, g, methods) for g, methods in results.runs.items()]
     title = "Median regret, or best value, and its quartiles against evaluations."
     shown = picture("scoreboard-field", title, panels, results)
-    return [groups_table(results), *whole, medians(results), shown, title]
+    groups = {
+        title: [g for g in results.runs if base(g) in names] for title, names in GROUPS.items()
+    }
+    return [against_best(results, groups), *whole, medians(results), shown, title]
 
 
 PARTS: Mapping[str, tuple[str, Callable[[Results], list[str]]]] = {
