@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import jax
 import numpy as np
 import optuna
 import pytest
+from jax import Array
 
 import neurobo
 from neurobo import credit, trust
 from neurobo.algorithms.members import MEMBERS
+from neurobo.algorithms.ntk_gp import NTKGP
 from neurobo.data import Data
 from neurobo.errors import InvalidInput
-from neurobo.maximise import RADIUS
+from neurobo.maximise import RADIUS, Score
 from neurobo.trial_marks import member_of
 
 NAMES = list(MEMBERS)
@@ -110,6 +113,35 @@ def test_the_middle_of_the_box_is_tried_once_and_only_if_nothing_is_near_it() ->
     off = neurobo.Auto(middle=False)
     (other,) = neurobo.suggest(space, start, seed=0, n_startup_trials=4, algorithm=off)
     assert abs(other["x"] - 2.0) > 0.01 or abs(np.log10(other["lr"]) + 2) > 0.01
+
+
+def test_under_noise_that_is_known_of_a_lucky_value_is_not_the_best() -> None:
+    """A bowl with its lowest values around the middle, and one lucky value in a corner."""
+    rng = np.random.default_rng(0)
+    x = np.concatenate([rng.uniform(-1, 1, (40, 2)), [[0.95, 0.95]]])
+    y = np.sum(x**2, axis=1) + 0.3 * rng.normal(size=41)
+    y[-1] = np.min(y) - 0.1
+    data = Data.pad(x, (y - np.mean(y)) / np.std(y))
+    with jax.enable_x64(True):
+        region = neurobo.Auto(noisy=True).region(data, 1)
+    assert region is not None
+    assert np.max(np.abs(x[region.row])) < 0.6
+
+
+def test_what_is_known_of_noise_reaches_the_members(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen, score = [], NTKGP.score
+
+    def watched(self: NTKGP, key: Array, data: Data, number: int) -> Score:
+        seen.append(data.noisy)
+        return score(self, key, data, number)
+
+    monkeypatch.setattr(NTKGP, "score", watched)
+    for noisy in (False, True):
+        neurobo.minimize(
+            lambda x: float(np.sum(x**2)), [(-1.0, 1.0)] * 2, 6, n_startup_trials=4, seed=0,
+            algorithm=neurobo.Auto(members="wide", middle=False, noisy=noisy), progress=False,
+        )  # fmt: skip
+    assert seen == [False, False, True, True]
 
 
 def test_bad_options_are_refused() -> None:

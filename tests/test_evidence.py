@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import jax
@@ -43,6 +44,21 @@ def test_evidence_finds_noise_and_irrelevant_columns(x64: None) -> None:
     assert found.noise == pytest.approx(0.3**2 / np.var(y), rel=0.5)
     scales = np.array(found.scales)
     assert scales[0] > 3 * scales[1:].max()
+
+
+def test_noise_that_is_known_of_is_found_from_few_observations(x64: None) -> None:
+    """Eight values of a line with noise of a tenth of their variance, ten times."""
+    noises = []
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        x = rng.uniform(-1, 1, (8, 2))
+        line = x[:, 0] + x[:, 1]
+        data = Data.pad(x, standardise(line + np.sqrt(0.1) * np.std(line) * rng.normal(size=8)))
+        told = replace(data, noisy=True)
+        noises.append([evidence.scheduled(d, WIDE).noise for d in (data, told)])
+    untold, told_of = np.median(noises, axis=0)
+    assert untold < 1e-4
+    assert 0.01 < told_of < 0.5
 
 
 @pytest.mark.parametrize(
@@ -116,7 +132,6 @@ def test_the_schedule_updates_often_at_first_and_seldom_later(x64: None) -> None
     assert len(sizes) < 50
 
 
-@pytest.mark.slow
 @pytest.mark.slow
 def test_scheduled_hyper_parameters_depend_on_the_first_observations_only(x64: None) -> None:
     data = _network_data(3, (1.5, 1.0), n=64)

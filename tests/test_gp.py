@@ -141,35 +141,3 @@ def test_duplicates_and_no_data_are_no_trouble(x64: None) -> None:
         assert np.all(np.isfinite(mean))
         assert np.all(sd > 0)
         assert np.all(np.isfinite(gp.draw(jax.random.key(0), found, data)(at)))
-
-
-def test_an_imagined_truth_is_known_exactly_where_values_were_observed(x64: None) -> None:
-    """200 of them: the bounds are four standard errors of a mean."""
-    x, y, at = _data()
-    wide, data = Wide(1, "erf"), Data.pad(x, y)
-    found = gp.condition(data, wide, HYPER)
-    mean, sd = (np.asarray(v) for v in found.mean_and_sd(jnp.asarray(x)))
-    drawn = []
-    for key in jax.random.split(jax.random.key(3), 200):
-        truth, values = gp.imagined(key, found, data, HYPER)
-        drawn.append(values)
-    np.testing.assert_array_less(np.abs(np.mean(drawn, axis=0) - mean), 4 * sd / np.sqrt(200))
-    here, doubt = truth.mean_and_sd(jnp.asarray(x))
-    np.testing.assert_allclose(here, values, atol=1e-3)
-    np.testing.assert_array_less(doubt, 1e-2)
-    # Elsewhere it is surer than with noise, but not sure.
-    _, without = truth.mean_and_sd(jnp.asarray(at[:4]))
-    _, noisy = found.mean_and_sd(jnp.asarray(at[:4]))
-    assert np.all((np.asarray(without) < np.asarray(noisy)) & (np.asarray(without) > 1e-3))
-
-
-def test_under_noise_every_suggestion_has_a_truth_of_its_own(x64: None) -> None:
-    x, y, at = _data()
-    data, key = Data.pad(x, y), jax.random.key(0)
-
-    def scores(noise: float, number: int) -> np.ndarray:
-        return np.asarray(neurobo.NTKGP(noise=noise).score(key, data, number)(jnp.asarray(at)))
-
-    assert np.all(scores(0.2, 1) == scores(0.2, 1))
-    assert np.max(np.abs(scores(0.2, 1) - scores(0.2, 2))) > 0.01
-    np.testing.assert_array_equal(scores(0.0, 1), scores(0.0, 2))

@@ -98,7 +98,7 @@ def test_noise_is_no_reason_to_overlook_it() -> None:
     assert found.bends[0] > 6
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(s, marks=pytest.mark.slow) for s in (1, 2, 3))])
 def test_columns_of_plain_functions_stay_as_they_are(seed: int) -> None:
     rng = np.random.default_rng(seed)
     bowl = np.sum((X - rng.uniform(-0.5, 0.5, 3)) ** 2, axis=1)

@@ -164,6 +164,8 @@ class Data:
     begin: tuple[float, ...] | None = None
     """Where the search for hyper-parameters begins (logarithms, with or without those of columns);
     None: at those of before."""
+    noisy: bool = False
+    """Whether values are known to be noisy; nobody knows, if not."""
     middle: Float[np.ndarray, " columns"] | None = None
     """The middle of the box (0 for categories), if nothing was tried near it."""
 
@@ -189,7 +191,7 @@ class Data:
         the units of `y`. Nothing about them changes when others come, not the last bit."""
         values = self.values[rows]
         found = Data.pad(self.x[rows], standardise(values))
-        found = replace(found, values=values, image=self.image)
+        found = replace(found, values=values, image=self.image, noisy=self.noisy)
         if not len(values):
             return found, 0.0, 1.0
         (mean, sd), (mean_of_all, sd_of_all) = units(values), units(self.values)

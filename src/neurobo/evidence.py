@@ -10,7 +10,7 @@ It is maximised together with priors (MAP) that matter only while observations a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any
 
@@ -51,6 +51,8 @@ def unknown(columns: int) -> Hyper:
 # bounds keep the kernels in a sane range.
 _MEAN = np.array([np.log(1.5), np.log(1.0), 0.0, np.log(1e-6)])
 _SD = np.array([0.8, 0.8, 0.8, 4.0])
+_NOISE = np.log(1e-2), 1.5
+"""Mean and standard deviation of the noise's if values are known to be noisy."""
 _LOW = np.log([0.1, 0.05, 0.05, 1e-9])
 _HIGH = np.log([8.0, 8.0, 20.0, 4.0])
 _COLUMN_SD = 0.7
@@ -166,7 +168,7 @@ def search(
     bounds = [*zip(_LOW, _HIGH, strict=True), *[_COLUMN] * extra]
     if bends is not None:
         bounds += [(-most, most) for most in bends.tolist()]
-    mean, sd = _prior(len(bounds), data.x.shape[1])
+    mean, sd = _prior(len(bounds), data)
     if noise is not None:
         bounds[3] = (known := float(np.clip(np.log(max(noise, 1e-300)), _LOW[3], _HIGH[3]))), known
     likelihood = Likelihood(data, wide)
@@ -191,17 +193,21 @@ def search(
 
 def cost(data: Data, wide: Wide, p: Float[np.ndarray, " k"]) -> float:
     """Minus the logarithm of the likelihood and of the prior density, up to a constant."""
-    return Likelihood(data, wide)(p) + _surprise(p, *_prior(len(p), data.x.shape[1]))
+    return Likelihood(data, wide)(p) + _surprise(p, *_prior(len(p), data))
 
 
 def _surprise(p: np.ndarray, mean: np.ndarray, sd: np.ndarray) -> float:
     return float(np.sum(((p - mean) / sd) ** 2) / 2)
 
 
-def _prior(count: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
+def _prior(count: int, data: Data) -> tuple[np.ndarray, np.ndarray]:
     """Means and standard deviations of the first so many parameters."""
+    columns = data.x.shape[1]
+    mean = np.pad(_MEAN, (0, 2 * columns))
     sd = np.concatenate([_SD, np.full(columns, _COLUMN_SD), np.full(columns, _BEND_SD)])
-    return np.pad(_MEAN, (0, 2 * columns))[:count], sd[:count]
+    if data.noisy:
+        mean[3], sd[3] = _NOISE
+    return mean[:count], sd[:count]
 
 
 def _hyper(p: Float[np.ndarray, " k"], data: Data, wide: Wide) -> Hyper:
@@ -340,7 +346,7 @@ def scheduled_search(
             some, _, sd = data.alone(np.linspace(0, m - 1, min(m, MOST)).astype(int))
             here = None if noise is None else noise / sd**2
             x, y = some.x[: some.n].tobytes(), some.y[: some.n].tobytes()
-            p = _searched(x, y, some.n, wide, ard, here, p)
+            p = _searched(x, y, some.n, wide, ard, here, p, data.noisy)
     assert p is not None
     return p, some, sd
 
@@ -354,7 +360,8 @@ def _searched(
     ard: bool,
     noise: float | None,
     start: tuple[float, ...] | None,
+    noisy: bool,
 ) -> tuple[float, ...]:
-    data = Data.pad(np.frombuffer(x).reshape(n, -1), np.frombuffer(y))
+    data = replace(Data.pad(np.frombuffer(x).reshape(n, -1), np.frombuffer(y)), noisy=noisy)
     given = None if start is None else np.array(start)
     return tuple(search(data, wide, ard=ard, noise=noise, start=given).tolist())

@@ -6,7 +6,7 @@ a pytree in units of the standardised objective, padded like the data.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 
 import jax
@@ -21,12 +21,10 @@ from neurobo.data import Data
 from neurobo.evidence import JITTER, Hyper
 from neurobo.networks import MLP, Gamma, on_sphere
 from neurobo.ntk import Wide
-from neurobo.posterior import Network, Tangent, normal, random_network, values_of
+from neurobo.posterior import Network, Tangent, normal, random_network
 
 PRIOR_WIDTH = 4096
 """Width of the network whose tangent stands for a draw from the prior."""
-EXACT = 1e-6
-"""Variance of the noise that stands for none, relative to ν²."""
 
 
 @jax.tree_util.register_dataclass
@@ -161,12 +159,3 @@ def draw(key: Array, gp: GP, data: Data) -> GPDraw:
     epsilon = normal(noise, len(data.y))
     arrays = (jnp.asarray(v) for v in (data.x, data.y, data.mask, epsilon))
     return GPDraw(gp, prior, _correct(gp, prior, *arrays))
-
-
-def imagined(key: Array, gp: GP, data: Data, hyper: Hyper) -> tuple[GP, Float[np.ndarray, " n"]]:
-    """What the posterior would be if a function drawn from it were the truth, known without noise
-    at the observations; and its values there."""
-    values = np.asarray(values_of(draw(key, gp, data), jnp.asarray(data.x)))[: data.n]
-    clean = replace(hyper, noise=EXACT * hyper.scale**2)
-    exact = replace(data, y=np.pad(values, (0, len(data.y) - data.n)))
-    return condition(exact, gp.wide, clean), values

@@ -96,13 +96,16 @@ def stretch_for(data: Data, wide: Wide) -> Stretch | None:
         return None
     plain, some, _ = evidence.scheduled_search(data, wide, ard=True)
     rows = np.linspace(0, some.n - 1, min(some.n, MOST)).astype(int)
-    return choose(some.x[rows].tobytes(), some.y[rows].tobytes(), len(rows), wide, plain)
+    x, y = some.x[rows].tobytes(), some.y[rows].tobytes()
+    return choose(x, y, len(rows), wide, plain, noisy=data.noisy)
 
 
 @lru_cache(maxsize=64)
-def choose(x: bytes, y: bytes, n: int, wide: Wide, plain: tuple[float, ...]) -> Stretch | None:
+def choose(
+    x: bytes, y: bytes, n: int, wide: Wide, plain: tuple[float, ...], *, noisy: bool = False
+) -> Stretch | None:
     """The t of the highest evidence, found from the hyper-parameters without any."""
-    data = Data.pad(np.frombuffer(x).reshape(n, -1), np.frombuffer(y))
+    data = replace(Data.pad(np.frombuffer(x).reshape(n, -1), np.frombuffer(y)), noisy=noisy)
     values = [len(np.unique(column)) for column in data.points.T]
     most = np.where(np.array(values) > 2, LARGEST, 0.0)  # two values have nothing between them
     start = np.pad(plain, (0, len(values)))

@@ -77,11 +77,12 @@ def warp_for(data: Data, wide: Wide) -> Chosen | None:
     if data.n < LEAST:
         return None
     rows = evidence.scheduled_rows(data.n)
-    return choose(data.x[rows].tobytes(), data.values[rows].tobytes(), len(rows), wide)
+    x, values = data.x[rows].tobytes(), data.values[rows].tobytes()
+    return choose(x, values, len(rows), wide, noisy=data.noisy)
 
 
 @lru_cache(maxsize=64)
-def choose(x: bytes, values: bytes, n: int, wide: Wide) -> Chosen | None:
+def choose(x: bytes, values: bytes, n: int, wide: Wide, *, noisy: bool = False) -> Chosen | None:
     """The bend of the highest evidence; None: values are best as they are."""
     points, given = np.frombuffer(x).reshape(n, -1), np.frombuffer(values)
     lowest, median = float(np.min(given)), float(np.median(given))
@@ -92,7 +93,7 @@ def choose(x: bytes, values: bytes, n: int, wide: Wide) -> Chosen | None:
         warp = Warp(bend, lowest, median)
         bent = warp(given)
         scale = Scale.of(bent)
-        data = Data.pad(points, scale(bent))
+        data = replace(Data.pad(points, scale(bent)), noisy=noisy)
         p = evidence.search(data, wide)
         cost = evidence.cost(data, wide, p) - warp.log_slope(given) - scale.log_slope(bent)
         found.append((cost + DOUBT * (bend > 0), Chosen(warp, tuple(p.tolist()))))

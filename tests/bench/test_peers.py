@@ -199,6 +199,21 @@ def test_options_follow_the_name() -> None:
     assert asked == _suggested(history, algorithm)
 
 
+def test_auto_is_told_that_values_are_noisy() -> None:
+    """As BoTorch's models are; an option of the name says otherwise."""
+    history = [(p, branin(p).value) for p in start(BOX, 8, 0)]
+
+    def asked(name: str) -> list[Params]:
+        return run(name, branin, BOX, seed=0, n_start=8, n_asked=1, noisy=True)[0]
+
+    told, untold = (
+        _suggested(history, neurobo.Auto(middle=False, noisy=noisy)) for noisy in (True, False)
+    )
+    assert told != untold
+    assert asked("auto:middle=false") == told
+    assert asked("auto:middle=false,noisy=false") == untold
+
+
 def _suggested(history: Sequence[tuple[Params, float]], algorithm: Any) -> list[Params]:
     points = neurobo.suggest(
         BOX.distributions, history, algorithm=algorithm, seed=0, n_startup_trials=N_START

@@ -7,6 +7,8 @@ point a small region helps both in many dimensions. So members take turns.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from jax import Array
 
 from neurobo import credit, trust
@@ -24,7 +26,7 @@ from neurobo.algorithms.members import (
 )
 from neurobo.algorithms.ntk_gp import NTKGP
 from neurobo.algorithms.pinn_bo import PINNBO
-from neurobo.algorithms.settings import best_row
+from neurobo.algorithms.settings import smoothed
 from neurobo.data import Data
 from neurobo.errors import InvalidInput, check_flag
 from neurobo.evidence import MANY
@@ -50,6 +52,9 @@ class Auto:
     stretch: bool = True
     """Whether parameters are stretched at one end if that makes values easier to explain: a
     logarithm that nobody asked for."""
+    noisy: bool = False
+    """Say so if you know that the same point would give different values. Noise is then looked
+    for, and expected from the start; without, it is found if it cannot be overlooked."""
 
     needs_physics = False
 
@@ -63,6 +68,7 @@ class Auto:
         check_flag("middle", self.middle)
         check_flag("warp", self.warp)
         check_flag("stretch", self.stretch)
+        check_flag("noisy", self.noisy)
 
     def member(self, data: Data, number: int) -> str:
         team = self._team(data)
@@ -78,12 +84,12 @@ class Auto:
 
     def posterior(self, key: Array, data: Data) -> Posterior:
         """What the members that have one believe, of values as they are: for plots."""
-        seen, stretch = self._stretched(data)
+        seen, stretch = self._stretched(self._told(data))
         found = self._believer(data).posterior(key, seen)
         return found if stretch is None else stretch.believed(found)
 
     def sample(self, key: Array, data: Data, number: int) -> Score:
-        seen, stretch = self._stretched(data)
+        seen, stretch = self._stretched(self._told(data))
         found = self._believer(data).sample(key, seen, number)
         return found if stretch is None else stretch.of(found)
 
@@ -98,13 +104,19 @@ class Auto:
             return chosen.algorithm.region(data, number)
         wide, (bent, _) = self._believer(data), self._bent(data)
         assert isinstance(wide, NTKGP)  # no member for laws is local
-        return Region(best_row(bent, wide.wide, wide.hyper(bent)), trust.radius(bent))
+        means = smoothed(bent, wide.wide, wide.hyper(bent))
+        # Lucky values would be successes, and what follows them failures.
+        return Region(int(means.order[0]), trust.radius(means if bent.noisy else bent))
 
     def _bent(self, data: Data) -> tuple[Data, Stretch | None]:
         """What members see, and how points get there."""
         if any(self._team(data) is team for team in PLAIN):
             return data, None
-        return self._stretched(warped(data, WIDE) if self.warp else data)
+        told = self._told(data)
+        return self._stretched(warped(told, WIDE) if self.warp else told)
+
+    def _told(self, data: Data) -> Data:
+        return replace(data, noisy=True) if self.noisy else data
 
     def _stretched(self, data: Data) -> tuple[Data, Stretch | None]:
         plain = not self.stretch or data.laws is not None or data.image is not None

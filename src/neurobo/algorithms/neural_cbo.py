@@ -19,7 +19,7 @@ from jaxtyping import Float
 from neurobo import together, trust
 from neurobo.acquire import LogExpectedImprovement, expected, expected_best
 from neurobo.algorithms.base import options, register
-from neurobo.algorithms.settings import best_row, check_solver
+from neurobo.algorithms.settings import check_solver, smoothed
 from neurobo.data import Data
 from neurobo.errors import check_flag, check_number
 from neurobo.evidence import Hyper
@@ -108,7 +108,7 @@ class NeuralCBO:
         wide = Wide.of(network) if isinstance(network, MLP) else None
         gamma, scales, noises = together.shared_hyper([data], network)
         hyper = Hyper(gamma, float(scales[0]), float(noises[0]), (1.0,) * data.x.shape[1])
-        return Region(best_row(data, wide, hyper), trust.radius(data))
+        return Region(int(smoothed(data, wide, hyper).order[0]), trust.radius(data))
 
 
 register("neural-cbo", NeuralCBO, "Expected improvement where unknown constraints may hold.")

@@ -18,12 +18,18 @@ from neurobo.acquire import LogExpectedImprovement, LowerBound, expected, expect
 from neurobo.algorithms.base import options, register
 from neurobo.data import Data
 from neurobo.errors import check_choice, check_flag, check_number
+from neurobo.imagined import noisy_improvement, truths
 from neurobo.maximise import Region, Score
 from neurobo.ntk import Wide
 from neurobo.schedules import sto_beta
 
 NOISY = 1e-3
 """Variance of noise that counts, in units of the standardised objective."""
+TRUTHS = 32
+"""That improvements are averaged over if values are known to be noisy. What only looks noisy may
+be rugged: one truth for each suggestion explores more."""
+BOWL = 1.0
+"""Height of the prior's bowl if values are known to be noisy."""
 
 
 @options
@@ -66,10 +72,10 @@ class NTKGP:
         if hyper.noise < NOISY or found.gain is not None:  # many observations: noise averages out
             # With noise the lowest value is luck: the lowest mean at an observation counts.
             return LogExpectedImprovement(found, jnp.asarray(expected_best(found, data)))
-        # Noisy expected improvement (Letham et al.) over one drawn truth a suggestion: the mean
-        # alone would be so sure of the best point that it goes there again and again.
-        truth, values = gp.imagined(jax.random.fold_in(key, number), found, believed, hyper)
-        return LogExpectedImprovement(truth, jnp.asarray(np.min(values[data.eligible])))
+        # The mean alone would be so sure of the best point that it goes there again and again.
+        count, bowl = (TRUTHS, BOWL) if data.noisy else (1, 0.0)
+        key = jax.random.fold_in(key, number)
+        return noisy_improvement(truths(key, believed, found, hyper, count, bowl=bowl), data)
 
     def _beta(self, data: Data) -> float:
         if self.beta == "theory":

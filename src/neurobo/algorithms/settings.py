@@ -90,15 +90,15 @@ class Drawing:
             radius = RADIUS if radius == "auto" else trust.radius(data)
         network = self.network(data)
         wide = Wide.of(network) if isinstance(network, MLP) else None
-        return Region(best_row(data, wide, self.hyper(data)), radius)
+        return Region(int(smoothed(data, wide, self.hyper(data)).order[0]), radius)
 
 
-def best_row(data: Data, wide: Wide | None, hyper: Hyper) -> int:
-    """The observation with the lowest expected value: with noise the lowest value is luck."""
+def smoothed(data: Data, wide: Wide | None, hyper: Hyper) -> Data:
+    """Observations with the values that are expected there: with noise the lowest one is luck."""
     if wide is None or hyper.noise < CLEAR:
-        return int(data.order[0])
-    found = gp.condition(data, wide, hyper)
-    return int(data.eligible[np.argmin(means(found, data)[data.eligible])])
+        return data
+    found = means(gp.condition(data, wide, hyper), data)
+    return replace(data, y=np.pad(found, (0, len(data.y) - data.n)))
 
 
 CLEAR = 1e-4

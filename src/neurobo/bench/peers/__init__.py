@@ -84,9 +84,13 @@ def _ours(name: str) -> Method:
 
 WITH_LAWS = "pinn-bo"
 """The only one that is told the laws of a problem."""
+WITH_NOISE = "auto"
+"""The only one of ours that is told that a problem is noisy, as BoTorch's models are."""
 
 
 def _neuro_sampler(name: str, task: Task, **options: Any) -> Optimiser:
+    if name == WITH_NOISE:
+        options = {"noisy": task.noisy, **options}
     sampler = NeuroSampler(
         build(name, **options),
         seed=task.seed,
