@@ -73,6 +73,17 @@ def test_with_noise_the_expected_value_decides() -> None:
     assert wilcoxon(recommended, lucky, alternative="less").pvalue < 0.01
 
 
+def test_noise_that_is_known_of_is_seen_in_few_results() -> None:
+    """Ten results of fixed seeds: without being told, noise is overlooked in some studies."""
+    studies = [study_of(*noisy(seed, n=10)) for seed in range(8)]
+    untold = [neurobo.recommend(study).noise_sd for study in studies]
+    told = [neurobo.recommend(study, noisy=True).noise_sd for study in studies]
+    assert min(untold) == 0  # taken for exact
+    assert min(told) > 0
+    with pytest.raises(InvalidInput, match="noisy must be"):
+        neurobo.recommend(studies[0], noisy="yes")  # type: ignore[arg-type]
+
+
 def test_exact_values_speak_for_themselves() -> None:
     points, _ = noisy(0)
     study = study_of(points, truth(*points.T))

@@ -8,7 +8,7 @@ from optuna.search_space import intersection_search_space
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from neurobo.errors import InvalidInput, NeuroboError
+from neurobo.errors import InvalidInput, NeuroboError, check_flag
 from neurobo.space import Params, Space, SpaceLike
 from neurobo.studies.surrogate import ranked, surrogate
 from neurobo.studies.tally import Tally
@@ -26,14 +26,18 @@ class Recommendation(NamedTuple):
     """The trial that was there."""
 
 
-def recommend(study: Study, space: SpaceLike | None = None) -> Recommendation:
+def recommend(
+    study: Study, space: SpaceLike | None = None, *, noisy: bool = False
+) -> Recommendation:
     """The best feasible point of a study, of `minimize` or any sampler.
 
     If the evidence finds noise, it is the one of the lowest expected value (highest, if the study
     maximises), given all results; if not, that of `study.best_trial`. The expectation comes from
     the exact Gaussian process of infinitely wide networks. `space` is needed for pools, and where
-    parameters have not the same range in every trial.
+    parameters have not the same range in every trial. Say `noisy=True` if you know that the same
+    point would give different values: few results in many dimensions can be explained without.
     """
+    check_flag("noisy", noisy)
     if len(study.directions) > 1:
         raise InvalidInput(
             f"a study must have one objective for this, got {len(study.directions)}: see "
@@ -50,7 +54,7 @@ def recommend(study: Study, space: SpaceLike | None = None) -> Recommendation:
         known = Space(intersection_search_space(complete))
     else:
         known = Space.of(space)
-    belief = surrogate(known, tally)
+    belief = surrogate(known, tally, noisy=noisy)
     found = ranked(tally, belief, 1)
     if belief is None or not belief.noisy or not found:
         best = tally.best

@@ -100,6 +100,14 @@ def test_noise_is_noticed_and_maximise_is_turned(tmp_path: Path) -> None:
     assert found.convergence.best[0] <= found.convergence.best[-1]
 
 
+def test_who_tells_auto_of_noise_tells_the_report(tmp_path: Path) -> None:
+    for options, noisy in (("", False), ("options = { noisy = true }", True)):
+        file = _file(tmp_path, 100, top=options)
+        found = Findings.of(file, _study(file, 8, noise=2.0, failures=0.0))
+        assert found.belief is not None
+        assert found.belief.data.noisy is file.noisy is noisy
+
+
 PROBE = """<script>
 const shown = () => [...document.querySelectorAll(".plot")].map((p) => ({
   lines: p.querySelectorAll(".trace, .bars .point").length,

@@ -70,7 +70,7 @@ def best(
     from neurobo.studies.surrogate import ranked, surrogate
 
     study_file, tally = _tallied(file)
-    belief = surrogate(study_file.space, tally)
+    belief = surrogate(study_file.space, tally, noisy=study_file.noisy)
     found = ranked(tally, belief, n)
     if not found:
         raise NeuroboError(_nothing(tally))

@@ -49,7 +49,7 @@ class Findings:
     @staticmethod
     def of(file: StudyFile, study: Study) -> Findings:
         tally = Tally.of(study)
-        return Findings(file, tally, surrogate(file.space, tally))
+        return Findings(file, tally, surrogate(file.space, tally, noisy=file.noisy))
 
     @property
     def space(self) -> Space:

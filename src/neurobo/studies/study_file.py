@@ -104,6 +104,11 @@ class StudyFile:
 
         return build(self.table.algorithm, **self.table.options)
 
+    @property
+    def noisy(self) -> bool:
+        """Whether the algorithm is told that values are noisy: then everybody may know."""
+        return bool(getattr(self.algorithm, "noisy", False))
+
     def line(self, *path: str | int) -> int:
         """Where a key stands, or the nearest table around it."""
         found = self._lines

@@ -7,7 +7,7 @@ chance, and its evidence says how noisy the values are and which inputs matter.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -140,8 +140,8 @@ class Surrogate:
         return found
 
 
-def surrogate(space: Space, tally: Tally) -> Surrogate | None:
-    """None if there are too few results to say anything."""
+def surrogate(space: Space, tally: Tally, *, noisy: bool = False) -> Surrogate | None:
+    """None if there are too few results to say anything. `noisy`: if values are known to be."""
     trials = some(tally, MOST)
     trials = [t for t in trials if space.contains(t.params)]
     if len(trials) < 3 or not space.n_parameters:
@@ -150,6 +150,7 @@ def surrogate(space: Space, tally: Tally) -> Surrogate | None:
     if not np.ptp(values) > 0:
         return None
     data = Data.of(space, Trials([t.params for t in trials], values.tolist()))
+    data = replace(data, noisy=noisy)
     with jax.enable_x64(True), one_blas_thread():
         wide = NTKGP()
         stretch = stretch_for(data, wide.wide)
