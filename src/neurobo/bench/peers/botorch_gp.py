@@ -217,7 +217,7 @@ def _log_ei(
 
 
 def _log_noisy_ei(
-    task: Task, noisy: bool = True, restarts: int = 10, raw_samples: int = 512
+    task: Task, noisy: bool | None = None, restarts: int = 10, raw_samples: int = 512
 ) -> Optimiser:
     return _start(task, log_noisy_ei, is_noisy(task, noisy), restarts, raw_samples)
 
