@@ -294,11 +294,12 @@ def page() -> str:
         "1000 and above, COCO's instances 3 and above. Settings were chosen on the suite "
         "`auto-tune` (COCO's instances 1 and 2) and on seeds 1 and 2 of shifted Levy-15, "
         "Ackley-20, Styblinski-Tang-10 and Rosenbrock-40, whose optima lie elsewhere; that these "
-        "functions are among those of the field favours `auto`. So does it that noisy expected "
-        "improvement came after a look at runs of `auto` under noise, and was chosen on seeds 1 to "
-        "5 of the very functions that are shown with noise; and that input warping was tried on "
-        "seeds 1 to 3 of the two AutoML tasks. A seed has the same start for all "
-        "methods. In tables ≈ is what is not significantly worse than the best, which is bold. "
+        "functions are among those of the field favours `auto`. So does it that what `auto` does "
+        "under noise came after a look at its runs there, and was chosen on seeds 1 to 5 of the "
+        "very functions that are shown with noise; and that input warping was tried on seeds 1 to "
+        "3 of the two AutoML tasks. BoTorch's models and `auto` are told which problems are noisy. "
+        "A seed has the same start for all methods. In tables ≈ is what is not significantly worse "
+        "than the best, which is bold. "
         "[How comparisons are made](benchmarks.md).",
     ]
     for name, (title, parts) in PARTS.items():
