@@ -219,12 +219,13 @@ def members_parts(results: Results) -> list[str]:
         return []
     share = float(np.mean(np.array(list(ratios.values())) <= NEVER_MUCH_WORSE))
     worst = max(ratios, key=lambda group: ratios[group])
+    level = sum(AUTO in contests.not_worse(results.runs[group]) for group in ratios)
     return [
         medians(results.where(ratios)),
         "Against the best of them, chosen after the fact for each problem, the median regret of "
         f"`auto` is at most {NEVER_MUCH_WORSE} times as high on {share:.0%} of {len(ratios)} "
         f"problems whose optimum is known; the highest ratio is {ratios[worst]:.3g}, on "
-        f"{worst.problem}.",
+        f"{worst.problem}. On {level} of them no member is significantly better.",
     ]
 
 
