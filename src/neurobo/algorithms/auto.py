@@ -102,6 +102,10 @@ class Auto:
         chosen = self._chosen(data, number)
         if not chosen.local or not data.n:
             return chosen.algorithm.region(data, number)
+        return self.near(data)
+
+    def near(self, data: Data) -> Region:
+        """Where local members look."""
         wide, (bent, _) = self._believer(data), self._bent(data)
         assert isinstance(wide, NTKGP)  # no member for laws is local
         means = smoothed(bent, wide.wide, wide.hyper(bent))

@@ -9,7 +9,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from neurobo import trust
 from neurobo.acquire import LogExpectedImprovement, expected_best
 from neurobo.algorithms import Auto
 from neurobo.algorithms.members import MEMBERS, WIDE
@@ -114,14 +113,16 @@ def account(found: Findings) -> Account:
     if belief is None:
         return Account(work, None, None, {}, None, None, {}, None, middle)
     auto = found.file.algorithm
-    bend, stretched = None, dict[str, float]()
+    radius, bend, stretched = None, None, dict[str, float]()
     if isinstance(auto, Auto) and any(w.member in MEMBERS for w in work):
         bend, stretched = _seen(belief, auto)
-    local = any(w.member.endswith("local") for w in work)
+        if any(MEMBERS[w.member].local for w in work if w.member in MEMBERS):
+            with jax.enable_x64(True), one_blas_thread():
+                radius = auto.near(belief.data).radius
     w, b = np.asarray(belief.posterior.gamma).tolist()
     return Account(
         work=work,
-        radius=trust.radius(belief.data) if local else None,
+        radius=radius,
         bend=bend,
         stretched=stretched,
         gamma=(w, b),
