@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -55,25 +54,23 @@ class Warp:
             return np.clip((values / 4 - self.lowest / 4) / unit, -1e100, 1e100)
 
 
-class Chosen(NamedTuple):
+@dataclass(frozen=True)
+class Chosen:
     warp: Warp
     begin: tuple[float, ...]
     """Logarithms of the hyper-parameters that the evidence was highest for."""
 
-
-def warped(data: Data, wide: Wide) -> Data:
-    """The same observations with values bent as the evidence says, if it does."""
-    found = warp_for(data, wide)
-    if found is None:
-        return data
-    values = found.warp(data.values)
-    y = data.y.copy()
-    y[: data.n] = standardise(values)
-    return replace(data, values=values, y=y, begin=found.begin)
+    def __call__(self, data: Data) -> Data:
+        """The same observations with values bent."""
+        values = self.warp(data.values)
+        y = data.y.copy()
+        y[: data.n] = standardise(values)
+        return replace(data, values=values, y=y, begin=self.begin)
 
 
 def warp_for(data: Data, wide: Wide) -> Chosen | None:
-    """As the hyper-parameters: from the first observations, until there are a tenth more."""
+    """As the hyper-parameters: from the first observations, until there are a tenth more. None:
+    values are best as they are."""
     if data.n < LEAST:
         return None
     rows = evidence.scheduled_rows(data.n)

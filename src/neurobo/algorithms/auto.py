@@ -8,6 +8,7 @@ point a small region helps both in many dimensions. So members take turns.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 from jax import Array
 
@@ -32,7 +33,15 @@ from neurobo.errors import InvalidInput, check_flag
 from neurobo.evidence import MANY
 from neurobo.maximise import Region, Score
 from neurobo.stretch import Stretch, stretch_for
-from neurobo.warp import warped
+from neurobo.warp import Chosen, warp_for
+
+
+class Seen(NamedTuple):
+    """Observations, and how their values and points got there; None: they stayed as they are."""
+
+    data: Data
+    warp: Chosen | None
+    stretch: Stretch | None
 
 
 @options
@@ -78,9 +87,9 @@ class Auto:
         return turns[number % len(turns)]
 
     def score(self, key: Array, data: Data, number: int) -> Score:
-        bent, stretch = self._bent(data)
-        score = self._chosen(data, number).algorithm.score(key, bent, number)
-        return score if stretch is None else stretch.of(score)
+        seen = self.seen(data)
+        score = self._chosen(data, number).algorithm.score(key, seen.data, number)
+        return score if seen.stretch is None else seen.stretch.of(score)
 
     def posterior(self, key: Array, data: Data) -> Posterior:
         """What the members that have one believe, of values as they are: for plots."""
@@ -106,18 +115,20 @@ class Auto:
 
     def near(self, data: Data) -> Region:
         """Where local members look."""
-        wide, (bent, _) = self._believer(data), self._bent(data)
+        wide, bent = self._believer(data), self.seen(data).data
         assert isinstance(wide, NTKGP)  # no member for laws is local
         means = smoothed(bent, wide.wide, wide.hyper(bent))
         # Lucky values would be successes, and what follows them failures.
         return Region(int(means.order[0]), trust.radius(means if bent.noisy else bent))
 
-    def _bent(self, data: Data) -> tuple[Data, Stretch | None]:
-        """What members see, and how points get there."""
+    def seen(self, data: Data) -> Seen:
+        """What members see."""
         if any(self._team(data) is team for team in PLAIN):
-            return data, None
+            return Seen(data, None, None)
         told = self._told(data)
-        return self._stretched(warped(told, WIDE) if self.warp else told)
+        warp = warp_for(told, WIDE) if self.warp else None
+        bent, stretch = self._stretched(told if warp is None else warp(told))
+        return Seen(bent, warp, stretch)
 
     def _told(self, data: Data) -> Data:
         return replace(data, noisy=True) if self.noisy else data

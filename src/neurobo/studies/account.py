@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import jax
@@ -11,16 +11,15 @@ import numpy as np
 
 from neurobo.acquire import LogExpectedImprovement, expected_best
 from neurobo.algorithms import Auto
-from neurobo.algorithms.members import MEMBERS, WIDE
+from neurobo.algorithms.members import MEMBERS
+from neurobo.data import Data
 from neurobo.errors import SpaceExhausted
 from neurobo.maximise import evaluate, minimise
 from neurobo.space import Space
-from neurobo.stretch import stretch_for
 from neurobo.studies.findings import Findings
 from neurobo.studies.surrogate import Surrogate
 from neurobo.threads import one_blas_thread
 from neurobo.trial_marks import member_of
-from neurobo.warp import warp_for, warped
 
 LITTLE = 1e-3
 """An improvement of less than this share of the middle half of the results is hardly one."""
@@ -118,7 +117,7 @@ def account(found: Findings) -> Account:
         bend, stretched = _seen(belief, auto)
         if any(MEMBERS[w.member].local for w in work if w.member in MEMBERS):
             with jax.enable_x64(True), one_blas_thread():
-                radius = auto.near(belief.data).radius
+                radius = auto.near(_known(belief)).radius
     w, b = np.asarray(belief.posterior.gamma).tolist()
     return Account(
         work=work,
@@ -147,15 +146,15 @@ def _work(found: Findings) -> list[Work]:
     return sorted(map(of, names), key=lambda w: -w.improvements)
 
 
+def _known(belief: Surrogate) -> Data:
+    """What members know; the middle of the box is tried before them, or never."""
+    return replace(belief.data, middle=None)
+
+
 def _seen(belief: Surrogate, auto: Auto) -> tuple[float, dict[str, float]]:
     """How `auto` bends values, and by how much it stretches which parameters."""
-    data = belief.data
-    if data.image is not None:
-        return 0.0, {}
     with jax.enable_x64(True), one_blas_thread():
-        warp = warp_for(data, WIDE) if auto.warp else None
-        bent = data if warp is None else warped(data, WIDE)
-        stretch = stretch_for(bent, WIDE) if auto.stretch else None
+        _, warp, stretch = auto.seen(_known(belief))
     one = {name: at[0] for name, at in belief.columns().items() if len(at) == 1}
     bends = {} if stretch is None else {name: stretch.bends[at] for name, at in one.items()}
     named = {name: t for name, t in bends.items() if abs(t) >= NAMED}
