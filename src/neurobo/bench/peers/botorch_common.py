@@ -124,6 +124,8 @@ def quietly(seed: int, number: int) -> Iterator[None]:
             random.seed(int(words[0]))  # BoTorch draws among many categories with it
             warnings.simplefilter("ignore", require("botorch.exceptions.warnings").BotorchWarning)
             warnings.simplefilter("ignore", RuntimeWarning)
+            # Of torch about how GPyTorch makes sparse tensors.
+            warnings.filterwarnings("ignore", "Sparse invariant checks", UserWarning)
             yield
     finally:
         random.setstate(state)
