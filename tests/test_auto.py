@@ -128,6 +128,16 @@ def test_under_noise_that_is_known_of_a_lucky_value_is_not_the_best() -> None:
     assert np.max(np.abs(x[region.row])) < 0.6
 
 
+def test_the_bowl_does_not_hide_an_optimum_in_a_corner() -> None:
+    """A slope of four parameters with noise of a third of its standard deviation."""
+    rng = np.random.default_rng(0)
+    study = neurobo.minimize(
+        lambda x: float(np.sum(x) + 0.4 * rng.normal()), [(-1.0, 1.0)] * 4, 30, seed=0,
+        algorithm=neurobo.Auto(noisy=True), progress=False,
+    )  # fmt: skip
+    assert np.mean(list(neurobo.recommend(study, noisy=True).params.values())) < -0.75
+
+
 def test_what_is_known_of_noise_reaches_the_members(monkeypatch: pytest.MonkeyPatch) -> None:
     seen, score = [], NTKGP.score
 
