@@ -72,6 +72,8 @@ class Together:
         return self.mean(x), self.nu[:, None] * sd
 
 
+NOTHING = 1e-30
+"""A ridge that keeps 0 / 0 away before there are observations."""
 STEPS = 3
 """Of training. The first gives the linear model to which the doubt belongs; a dozen quantities
 would take a second to train to the end, which bounds of whole standard deviations do not show."""
@@ -135,6 +137,7 @@ def _doubt(
     """x, mask, turn, shares and information of `Together`."""
     sizes = network.tangent_size(start, gamma, x) * mask
     raised = jnp.maximum(ridges, JITTER * jnp.sum(sizes) / jnp.maximum(jnp.sum(mask), 1))
+    raised = jnp.maximum(raised, NOTHING)
     if chosen is None:
         gram = network.tangent_kernel(start, gamma, x, x) * mask * mask[:, None]
         values, vectors = jnp.linalg.eigh(gram)
