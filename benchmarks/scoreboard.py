@@ -113,6 +113,10 @@ def pairs(results: Results, a: str, b: str) -> np.ndarray:
     return np.array(found).reshape(-1, 2).T
 
 
+def field_groups(results: Results) -> dict[str, list[Group]]:
+    return {title: [g for g in results.runs if base(g) in names] for title, names in GROUPS.items()}
+
+
 def against_best(results: Results, groups: Mapping[str, Sequence[Group]]) -> str:
     """For each group of problems: who is best, and whether `auto` is significantly worse."""
     rows: list[list[str]] = []
@@ -265,10 +269,7 @@ def peers_parts(results: Results) -> list[str]:
     panels = [convergence_panel(g.problem, g, methods) for g, methods in results.runs.items()]
     title = "Median regret, or best value, and its quartiles against evaluations."
     shown = picture("scoreboard-field", title, panels, results)
-    groups = {
-        title: [g for g in results.runs if base(g) in names] for title, names in GROUPS.items()
-    }
-    return [against_best(results, groups), *whole, medians(results), shown, title]
+    return [against_best(results, field_groups(results)), *whole, medians(results), shown, title]
 
 
 PARTS: Mapping[str, tuple[str, Callable[[Results], list[str]]]] = {

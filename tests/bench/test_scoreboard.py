@@ -55,7 +55,8 @@ def field(factor: float, problems: tuple[str, ...] = SMOOTH) -> Results:
     ],
 )
 def test_losses_are_called_losses(scoreboard: ModuleType, factor: float, word: str) -> None:
-    text = scoreboard.groups_table(field(factor))
+    results = field(factor)
+    text = scoreboard.against_best(results, scoreboard.field_groups(results))
     (row,) = [line for line in text.splitlines() if line.startswith("| continuous, up to 10")]
     assert f"| {word}, p" in row
     assert "`optuna-gp`" in row
