@@ -102,7 +102,7 @@ def stretch_for(data: Data, wide: Wide) -> Stretch | None:
 
 @lru_cache(maxsize=64)
 def choose(
-    x: bytes, y: bytes, n: int, wide: Wide, plain: tuple[float, ...], *, noisy: bool = False
+    x: bytes, y: bytes, n: int, wide: Wide, plain: tuple[float, ...], *, noisy: bool
 ) -> Stretch | None:
     """The t of the highest evidence, found from the hyper-parameters without any."""
     data = replace(Data.pad(np.frombuffer(x).reshape(n, -1), np.frombuffer(y)), noisy=noisy)

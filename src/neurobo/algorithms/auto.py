@@ -63,7 +63,8 @@ class Auto:
     logarithm that nobody asked for."""
     noisy: bool = False
     """Say so if you know that the same point would give different values. Noise is then looked
-    for, and expected from the start; without, it is found if it cannot be overlooked."""
+    for, and expected from the start; without, it is found if it cannot be overlooked. Members for
+    laws and images go by what they find themselves."""
 
     needs_physics = False
 
@@ -73,11 +74,8 @@ class Auto:
                 f"members must be some of {list(MEMBERS)} with a plus between them, got "
                 f"{self.members!r}"
             )
-        check_flag("credit", self.credit)
-        check_flag("middle", self.middle)
-        check_flag("warp", self.warp)
-        check_flag("stretch", self.stretch)
-        check_flag("noisy", self.noisy)
+        for name in ("credit", "middle", "warp", "stretch", "noisy"):
+            check_flag(name, getattr(self, name))
 
     def member(self, data: Data, number: int) -> str:
         team = self._team(data)
