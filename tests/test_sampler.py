@@ -1,8 +1,9 @@
 from __future__ import annotations
 
+import math
 import pickle
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from optuna.trial import TrialState
 
 import neurobo
 from neurobo import sampler as sampler_file
-from neurobo.data import Data
+from neurobo.data import Data, Trials
 from neurobo.errors import InvalidInput, NeuroboWarning
 from neurobo.sampler import trials_of_study
 from neurobo.space import Space
@@ -238,3 +239,53 @@ def test_void_trials_change_nothing_of_what_comes_next() -> None:
         broken.tell(trial, _objective(trial))
     kept = [t.params for t in broken.trials if not is_void(t)]
     assert kept == [t.params for t in plain.trials]
+
+
+# Pruned trials ----------------------------------------------------------------------------------
+
+
+def _with_pruned_trials(direction: Any, pruned: Sequence[float | None]) -> Trials:
+    """Complete values 1 to 5, then pruned ones by what they reported last."""
+    study = optuna.create_study(direction=direction)
+    for value in (1.0, 2.0, 3.0, 4.0, 5.0):
+        study.tell(study.ask({"x": neurobo.Float(0, 1)}), value)
+    for last in pruned:
+        trial = study.ask({"x": neurobo.Float(0, 1)})
+        if last is not None:
+            trial.report(100.0, 0)
+            trial.report(last, 1)
+        study.tell(trial, state=TrialState.PRUNED)
+    return trials_of_study(study, Space.of({"x": (0.0, 1.0)}))
+
+
+def test_a_pruned_trial_counts_as_one_of_the_worse_half() -> None:
+    lower = _with_pruned_trials("minimize", (0.1, 4.5, 1e6, None))
+    assert lower.values[5:8] == [3.0, 4.5, 5.0]
+    assert math.isnan(lower.values[8])
+    assert list(lower.pruned) == [False] * 5 + [True] * 4
+    higher = _with_pruned_trials("maximize", (0.1, 4.5, 1.5))
+    assert higher.values[5:] == [-1.0, -3.0, -1.5]
+
+
+def test_pruned_points_are_not_approached_again() -> None:
+    """A pruner that dislikes the neighbourhood of the optimum."""
+
+    def objective(trial: optuna.Trial) -> float:
+        x = np.array([trial.suggest_float(name, -5, 5) for name in "xy"])
+        value = float(np.sum((x - 1) ** 2))
+        trial.report(value + (30 if value < 2 else 0), 0)
+        if trial.should_prune():
+            raise optuna.TrialPruned
+        return value
+
+    pruner = optuna.pruners.MedianPruner(n_startup_trials=3)
+    study = optuna.create_study(sampler=neurobo.NeuroSampler(seed=0), pruner=pruner)
+    study.optimize(objective, 30)
+    pruned = [t.params for t in study.trials if t.state == TrialState.PRUNED]
+    assert len(pruned) >= 5
+    gaps = [
+        max(abs(a[name] - b[name]) / 10 for name in "xy")
+        for i, a in enumerate(pruned)
+        for b in pruned[:i]
+    ]
+    assert min(gaps) >= 0.05

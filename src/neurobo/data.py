@@ -109,6 +109,9 @@ class Trials:
     members: Sequence[str] = ()
     """Which member of a portfolio proposed each point, "" if unknown; none at all, or one entry a
     point."""
+    pruned: Sequence[bool] = ()
+    """Whether the evaluation of each point was given up early, so that its value is a guess; none
+    at all, or one entry a point."""
     repeats: bool = False
     """Whether a point may be suggested again."""
 
@@ -151,6 +154,8 @@ class Data:
     """Where values are still awaited."""
     taken: Float[np.ndarray, "m encoded"]
     """Every point evaluated (also in vain) or pending: not to be suggested again."""
+    pruned: Float[np.ndarray, "p encoded"] | None = None
+    """Points whose evaluation was given up early: later suggestions keep a distance."""
     image: tuple[int, int, int] | None = None
     """Height, width and channels, if the columns are the pixels of an image."""
     limits: tuple[Limit, ...] = ()
@@ -227,6 +232,7 @@ class Data:
             points=points[good],
             pending=space.inputs(pending),
             taken=taken[:0] if trials.repeats or space.repeats else taken,
+            pruned=points[np.array(trials.pruned)] if any(trials.pruned) else None,
             image=space.image,
             limits=_limits(space, trials, points, good),
             members=tuple(np.array(trials.members)[good].tolist()) if trials.members else (),

@@ -21,7 +21,7 @@ from neurobo import together
 from neurobo.acquire import log_probability
 from neurobo.data import CRASH, Data, Limit
 from neurobo.maximise import RADIUS, Region, Score
-from neurobo.networks import network_for
+from neurobo.networks import Architecture, network_for
 from neurobo.schedules import cbo_beta
 from neurobo.together import Together
 
@@ -98,6 +98,10 @@ class Feasibility:
     caution: float = 1.0
     """At the others, where the mean plus so many standard deviations does: bounds that are always
     hopeful come to the edge of the feasible region from outside, and may never be inside."""
+    crash_caution: tuple[float, float] = (1.5, 2.5)
+    """The same for failed evaluations, at even and odd suggestions. Hopeful bounds lead to another
+    failure nearly every time: success and failure are a step, which shows nothing before it comes.
+    """
     width: int = 256
     depth: int = 1
     activation: str = "erf"
@@ -134,18 +138,22 @@ class Feasibility:
     ) -> Bounds:
         found, first = [], 0
         for i, size in enumerate(sizes):
-            # Success and failure are a step, which a network that foresees bowls bends too far.
-            sphere = self.sphere and limits[first].name != CRASH
-            network = network_for(
-                data.image, self.width, self.depth, self.activation, sphere=sphere
-            )
+            network = self.network(data, limits[first].name)
             group, first = known[first : first + size], first + size
             # A fresh start whenever there is something new to learn from.
             name = jax.random.fold_in(jax.random.fold_in(key, 2**30 + i), group[0].n)
             found.append(together.learn(name, group, network, solver=self.solver))
         highest = np.array([limit.highest for limit in limits])
         deviations = np.full(len(limits), -self.caution) if number % 2 else self._hopeful(found)
+        crash = np.array([limit.name == CRASH for limit in limits])
+        deviations = np.where(crash, -self.crash_caution[number % 2], deviations)
         return Bounds(tuple(found), jnp.asarray(highest), jnp.asarray(deviations))
+
+    def network(self, data: Data, name: str) -> Architecture:
+        """The surrogate of a constraint."""
+        # Success and failure are a step, which a network that foresees bowls bends too far.
+        sphere = self.sphere and name != CRASH
+        return network_for(data.image, self.width, self.depth, self.activation, sphere=sphere)
 
     def _hopeful(self, found: Sequence[Together]) -> Float[np.ndarray, " k"]:
         if self.beta != "theory":

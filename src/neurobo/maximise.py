@@ -270,11 +270,23 @@ APART = 0.01
 not differ in a discrete one; the box has width 2."""
 
 
+PRUNED_APART = 0.1
+"""Distance in the same sense from points whose evaluation was pruned: 5 % of a range."""
+
+
 def _is_crowded(space: Space, x: Matrix, data: Data) -> Bool[np.ndarray, " n"]:
-    """Whether points are so near to a pending one that their values would tell the same."""
+    """Whether points are so near to a pending one that their values would tell the same, or to a
+    pruned one that they would be pruned as well."""
     if data.pending.shape[1] != space.dim:  # features of a pool, whose candidates stand for much
         return np.zeros(len(x), dtype=bool)
-    return _is_taken(space, x, data.pending, np.where(space.continuous, APART, space.tolerance))
+    crowded = _is_near(space, x, data.pending, APART)
+    return (
+        crowded if data.pruned is None else crowded | _is_near(space, x, data.pruned, PRUNED_APART)
+    )
+
+
+def _is_near(space: Space, x: Matrix, points: Matrix, apart: float) -> Bool[np.ndarray, " n"]:
+    return _is_taken(space, x, points, np.where(space.continuous, apart, space.tolerance))
 
 
 def first_free(space: Space, ordered: Matrix, taken: Matrix) -> np.ndarray | None:
@@ -350,6 +362,8 @@ def minimise(
     x, values = np.concatenate([x, candidates]), np.concatenate([values, scores])
     ordered = x[np.argsort(values, kind="stable")]
     found = first_free(space, ordered[~_is_crowded(space, ordered, data)], data.taken)
+    if found is None and region is not None:  # all of it is too near to something: look elsewhere
+        return minimise(score, space, data, rng)
     if found is None:
         found = first_free(space, ordered, data.taken)
     return any_free(space, data.taken, rng) if found is None else found

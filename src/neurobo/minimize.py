@@ -7,7 +7,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Literal
 
 import optuna
 from optuna.storages import BaseStorage
@@ -41,7 +41,7 @@ def minimize(
     workers: int = 1,
     threads: bool = False,
     batch: int = 1,
-    learn_failures: bool = False,
+    learn_failures: bool | Literal["auto"] = "auto",
     progress: bool = True,
     callbacks: Sequence[Callback] = (),
     physics: Physics | None = None,

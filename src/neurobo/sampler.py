@@ -8,9 +8,10 @@ import threading
 import warnings
 import zlib
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+from jaxtyping import Bool, Float
 from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler
 from optuna.search_space import IntersectionSearchSpace
@@ -19,12 +20,12 @@ from optuna.trial import FrozenTrial, TrialState
 
 from neurobo.algorithms import Algorithm, check_physics, resolve
 from neurobo.data import Trials
-from neurobo.errors import InvalidInput, NeuroboWarning, check_flag
+from neurobo.errors import InvalidInput, NeuroboWarning
 from neurobo.laws import Laws, Physics, bind
 from neurobo.pool import Pool
 from neurobo.space import Params, Space, SpaceLike
 from neurobo.start import check_design, start_size
-from neurobo.suggest import Plan, check_seed, is_exhausted, next_point
+from neurobo.suggest import Plan, check_learn_failures, check_seed, is_exhausted, next_point
 from neurobo.trial_marks import MEMBER, is_crash, is_void, member_of
 
 # A RUNNING trial shows other workers only what its objective has asked for so far. The whole
@@ -44,7 +45,11 @@ class NeuroSampler(BaseSampler):
     objective obeys, a `neurobo.PDE`, or a list of them.
 
     Constraints that trials carry (`trial.set_constraint`) are learned and respected, also those of
-    failed trials. With `learn_failures` the sampler learns where evaluations fail, and keeps away.
+    failed trials. `learn_failures` says whether the sampler learns where evaluations fail, and
+    keeps away; "auto" does so if the points explain the failures.
+
+    A pruned trial counts with its last reported value, taken as no better than the median and no
+    worse than the worst of the completed trials, and no later suggestion comes near it.
     """
 
     def __init__(
@@ -56,7 +61,7 @@ class NeuroSampler(BaseSampler):
         search_space: SpaceLike | Space | None = None,
         pool: Mapping[str, Any] | None = None,
         start: str = "sobol",
-        learn_failures: bool = False,
+        learn_failures: bool | Literal["auto"] = "auto",
         physics: Physics | None = None,
     ) -> None:
         self._algorithm = resolve(algorithm)
@@ -71,7 +76,7 @@ class NeuroSampler(BaseSampler):
         start_size(Space({}), n_startup_trials)  # refuses a bad value now
         check_design(start)
         self._start = start
-        self._learn_failures = check_flag("learn_failures", learn_failures)
+        self._learn_failures = check_learn_failures(learn_failures)
         self._intersection = IntersectionSearchSpace()
         self._warned: set[str] = set()
         self._one_at_a_time = threading.Lock()
@@ -217,6 +222,7 @@ def trials_of_study(study: Study, space: Space, *, without: int | None = None) -
     space are left out."""
     sign = -1.0 if study.direction == StudyDirection.MAXIMIZE else 1.0
     params, values, pending, constraints, crashed, members = [], [], [], [], [], []
+    pruned: list[bool] = []
     for t in study.get_trials(deepcopy=False):
         if t.number == without or t.state == TrialState.WAITING or is_void(t):
             continue
@@ -226,13 +232,34 @@ def trials_of_study(study: Study, space: Space, *, without: int | None = None) -
         if t.state == TrialState.RUNNING:
             pending.append(point)
         else:
-            complete = t.state == TrialState.COMPLETE and t.value is not None
             params.append(point)
-            values.append(sign * t.value if complete else math.nan)  # type: ignore[operator]
+            values.append(sign * _value(t))
             constraints.append(t.constraints)
             crashed.append(is_crash(t))
             members.append(member_of(t))
-    return Trials(params, values, pending, constraints, crashed, members)
+            pruned.append(t.state == TrialState.PRUNED)
+    values = _pessimistic(np.array(values), np.array(pruned, dtype=bool)).tolist()
+    return Trials(params, values, pending, constraints, crashed, members, pruned)
+
+
+def _value(trial: FrozenTrial) -> float:
+    """Of a complete trial, or the last one that a pruned trial reported; else NaN."""
+    if trial.state == TrialState.COMPLETE and trial.value is not None:
+        return trial.value
+    if trial.state == TrialState.PRUNED and trial.last_step is not None:
+        return trial.intermediate_values[trial.last_step]
+    return math.nan
+
+
+def _pessimistic(
+    values: Float[np.ndarray, " n"], pruned: Bool[np.ndarray, " n"]
+) -> Float[np.ndarray, " n"]:
+    """Pruned trials in the worse half of the complete ones: somebody judged them so, and what they
+    reported early is not to be compared with the others' last values."""
+    complete = values[~pruned & np.isfinite(values)]
+    if not len(complete):
+        return values
+    return np.where(pruned, np.clip(values, np.median(complete), np.max(complete)), values)
 
 
 def suggested(trial: FrozenTrial) -> Params:

@@ -10,14 +10,15 @@ import math
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import jax
 import numpy as np
 
 from neurobo.algorithms import Algorithm, Portfolio, check_physics, resolve
-from neurobo.data import Data, Trials
-from neurobo.errors import InvalidInput, check_count, check_flag
+from neurobo.data import CRASH, Data, Trials
+from neurobo.errors import InvalidInput, check_count
+from neurobo.failures import without_random
 from neurobo.feasibility import Bounds, Feasibility, search
 from neurobo.maximise import Score, minimise
 from neurobo.space import Params, Space, SpaceLike
@@ -38,8 +39,8 @@ class Plan:
     seed: int
     n_start: int
     design: str
-    learn_failures: bool = False
-    """Whether failed evaluations are a constraint to learn."""
+    learn_failures: bool | Literal["auto"] = "auto"
+    """Whether failed evaluations are a constraint to learn; "auto": if the points explain them."""
     laws: Laws | None = None
 
 
@@ -90,6 +91,10 @@ def _bounds(plan: Plan, data: Data, number: int) -> tuple[Bounds | None, Data]:
     if not data.limits:
         return None, data
     handling = getattr(plan.algorithm, "feasibility", Feasibility())
+    if plan.learn_failures == "auto":
+        data = without_random(data, handling.network(data, CRASH))
+        if not data.limits:
+            return None, data
     return handling.learn(jax.random.key(plan.seed), data, number)
 
 
@@ -121,14 +126,16 @@ def suggest(
     pending: Sequence[Any] = (),
     n_startup_trials: int | None = None,
     start: str = "sobol",
-    learn_failures: bool = False,
+    learn_failures: bool | Literal["auto"] = "auto",
     physics: Physics | None = None,
 ) -> list[Any]:
     """The next `n` points to evaluate, as a pure function: no study, no storage.
 
     `history` is a list of (params, value) or (params, value, {constraint: c}), where None or a
     non-finite value marks a failed evaluation, or an Optuna study. A point is feasible where every
-    constraint is at most 0. With `learn_failures`, where evaluations fail is learned and avoided.
+    constraint is at most 0. `learn_failures` says whether regions
+    where evaluations fail are learned and avoided; "auto" does so if the points explain the
+    failures.
     `pending` are points being evaluated. `physics` is a law that the objective obeys, a
     `neurobo.PDE`, or several. The same arguments with the same seed give the same points in any
     process; without a seed every call differs.
@@ -141,7 +148,7 @@ def suggest(
         seed=check_seed(seed),
         n_start=start_size(checked, n_startup_trials, lawful=physics is not None),
         design=start,
-        learn_failures=check_flag("learn_failures", learn_failures),
+        learn_failures=check_learn_failures(learn_failures),
         laws=laws_of(physics, checked, history),
     )
     check_design(start)
@@ -160,6 +167,12 @@ def laws_of(physics: Physics | None, space: Space, history: Any = ()) -> Laws | 
 
     maximised = getattr(getattr(history, "direction", None), "name", "") == "MAXIMIZE"
     return bind(physics, space, sign=-1.0 if maximised else 1.0)
+
+
+def check_learn_failures(given: bool | str) -> bool | Literal["auto"]:
+    if given != "auto" and not isinstance(given, bool):
+        raise InvalidInput(f'learn_failures must be True, False or "auto", got {given!r}')
+    return given  # type: ignore[return-value]
 
 
 def check_seed(seed: int | None) -> int:

@@ -179,7 +179,7 @@ def shared_hyper(known: Sequence[Data], network: Architecture) -> Shared:
     y = np.stack([data.y[rows] for data in known])
     best: tuple[float, Shared] | None = None
     for gamma in [(w, b) for w in WEIGHTS for b in BIASES]:
-        values, vectors, size = _spectrum(network, gamma, x.tobytes(), x.shape)
+        values, vectors, size = spectrum(network, gamma, x.tobytes(), x.shape)
         found = [evidence.profile(values, (vectors.T @ row) ** 2) for row in y]
         cost = sum(f[0] for f in found) + evidence.gamma_prior(gamma)
         if best is None or cost < best[0]:
@@ -190,7 +190,7 @@ def shared_hyper(known: Sequence[Data], network: Architecture) -> Shared:
 
 
 @lru_cache(maxsize=64)
-def _spectrum(
+def spectrum(
     network: Architecture, gamma: tuple[float, float], x: bytes, shape: tuple[int, int]
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """Eigenvalues and vectors of the kernel, scaled to a mean variance of 1, and the scale."""

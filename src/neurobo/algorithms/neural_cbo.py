@@ -82,9 +82,14 @@ class NeuralCBO:
     @property
     def feasibility(self) -> Feasibility:
         return Feasibility(
-            self.beta, self.caution, self.width, self.depth, self.activation, self.solver,
-            self.sphere,
-        )  # fmt: skip
+            beta=self.beta,
+            caution=self.caution,
+            width=self.width,
+            depth=self.depth,
+            activation=self.activation,
+            solver=self.solver,
+            sphere=self.sphere,
+        )
 
     def posterior(self, key: Array, data: Data) -> Only:
         """A network trained from a fresh start, whenever there is something new to learn from."""
