@@ -12,15 +12,22 @@ from typing import Any
 
 import pytest
 
+# A frame that sends "narrow" becomes half as wide.
 FRAMES = """<!doctype html><body><script>
 addEventListener("message", (e) => {
+  if (e.data === "narrow") {
+    const all = [...document.querySelectorAll("iframe")];
+    const frame = all.find((f) => f.contentWindow === e.source);
+    frame.style.width = frame.offsetWidth / 2 + "px";
+    return;
+  }
   const told = document.createElement("pre");
   told.textContent = "TOLD" + e.data + "DLOT";
   document.body.append(told);
 });
 </script>
-<iframe src="page.html" style="width:1280px;height:900px"></iframe>
-<iframe src="page.html" style="width:390px;height:800px"></iframe>
+<iframe src="page.html" style="width:1280px;height:900px;border:0"></iframe>
+<iframe src="page.html" style="width:390px;height:800px;border:0"></iframe>
 """
 
 
@@ -36,7 +43,9 @@ def browse(page: Path, tmp_path: Path) -> tuple[str, list[str]]:
             browser, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
             "--disable-background-networking", "--disable-component-update", "--disable-sync",
             f"--user-data-dir={tmp_path / 'profile'}", "--enable-logging=stderr",
-            "--virtual-time-budget=20000", "--window-size=1800,1400", "--dump-dom", page.as_uri(),
+            # Without the second one there is no frame, and no ResizeObserver, after the first.
+            "--virtual-time-budget=20000", "--run-all-compositor-stages-before-draw",
+            "--window-size=1800,1400", "--dump-dom", page.as_uri(),
         ],
         capture_output=True, text=True, check=True, timeout=120,
     )  # fmt: skip
