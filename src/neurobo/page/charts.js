@@ -59,7 +59,7 @@ function drawAxes(svg, picture, area, x, y, xTicks, yTicks, { slant, bold }) {
     if (!picture.y.categories) { element(lines, "path", { class: "rule", d: `M${area.left},${at}H${area.right}` }); }
     element(lines, "path", { d: `M${area.left - 4},${at}h4` });
     const words = element(lines, "text", { class: "tick", x: area.left - 7, y: at, dy: "0.35em", "text-anchor": "end" }, label);
-    if (bold.has(value)) { words.setAttribute("font-weight", 600); }
+    if (bold.has(value)) { words.classList.add("bold"); }
   }
   for (const { value, label } of xTicks) {
     const at = x.at(value);

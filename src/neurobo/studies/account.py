@@ -95,6 +95,8 @@ class Account:
         """Whether to go on, in words; empty if nobody can tell."""
         if self.gain is None or self.middle is None:
             return ""
+        if self.gain > self.middle:
+            return "Going on is likely to pay: the model is still unsure where the best values are."
         expected = (
             f"the model expects the next trial to improve the best value by {self.gain:.2g}, while "
             f"the middle half of the results spans {self.middle:.2g}"

@@ -35,6 +35,9 @@ MOST_MARKS = 500
 _RANKS = ((0.5, 1.0, 0.28, COLOURS[1]), (0.1, 0.5, 0.5, COLOURS[4]), (0.0, 0.1, 0.9, COLOURS[0]))
 """Lines of the parallel coordinates: from which rank to which, how strong, in which colour. Bad
 ones come first, so that good ones lie on top."""
+_OUTLIERS = ((0.25, 50), (0.1, 10), (0.05, 4))
+"""This share of the results is left out at first if the worst is so many times farther from the
+best than the others are."""
 _TRIAL = Axis("trial", whole=True)
 
 
@@ -70,18 +73,19 @@ def _even(values: np.ndarray, most: int) -> np.ndarray:
 
 def view(found: Findings) -> tuple[float, float] | None:
     """The values worth seeing, if a few bad ones would flatten all others."""
-    c, maximize = found.convergence, found.tally.maximize
+    c = found.convergence
     values = c.value[c.feasible] if c.feasible.any() else c.value
     if len(values) < 8:
         return None
-    low, middle, high = (float(v) for v in np.quantile(values, [0.0, 0.5, 1.0]))
-    edge = float(np.quantile(values, 0.05 if maximize else 0.95))
-    good = high if maximize else low
-    if abs(edge - good) * 4 > high - low or middle == good:
-        return None
-    far = edge - (good - edge) * 0.3
-    near = good + (good - edge) * 0.08
-    return min(far, near), max(far, near)
+    sign = -1.0 if found.tally.maximize else 1.0
+    worse = np.sort(sign * values) - np.min(sign * values)
+    for share, times in _OUTLIERS:
+        edge = float(np.quantile(worse, 1 - share))
+        if edge > 0 and worse[-1] >= times * edge:
+            good = float(np.min(sign * values))
+            ends = sign * (good - 0.08 * edge), sign * (good + 1.3 * edge)
+            return min(ends), max(ends)
+    return None
 
 
 def _dots(x: np.ndarray, y: np.ndarray, name: str, colour: str, *, hollow: bool = False) -> Dots:
