@@ -102,7 +102,7 @@ function drawParallel(svg, picture, width) {
     const lines = element(svg, "g", { class: "axis" });
     element(lines, "path", { d: `M${at(i)},${top}V${bottom}` });
     const wide = (i + 1 < axes.length ? gap : right) - 8;
-    const name = element(lines, "text", { class: "label", x: Math.max(at(i) - 6, 4), y: 16 }, fitted(axis.label, wide + 4));
+    const name = element(lines, "text", { class: "label", x: Math.max(at(i) - 6, 4), y: 16 }, fitted(axis.label, 0.9 * wide));
     element(name, "title", {}, axis.label);
     for (const { value, label } of ticks[i]) {
       element(lines, "path", { d: `M${at(i) - 3},${scales[i].at(value)}h6` });
@@ -196,7 +196,7 @@ class Chart {
     this.width = Math.floor(this.place.clientWidth);
     if (!this.width) { return; } // folded away
     const { spec } = this;
-    const wide = spec.kind === "parallel" ? Math.max(this.width, 74 * spec.axes.length) : this.width;
+    const wide = spec.kind === "parallel" ? Math.max(this.width, 84 * spec.axes.length) : this.width;
     const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
     for (const [key, value] of Object.entries({ width: wide, height: spec.height, viewBox: `0 0 ${wide} ${spec.height}` })) {
       svg.setAttribute(key, value);

@@ -105,7 +105,7 @@ def _influence(found: Findings) -> Any:
     rows = found.influence[:20][::-1]
     figure = new_figure((6.4, 0.26 * len(rows) + 1.0))
     names = [plain(one.name) for one in rows]
-    shares, speeds = figure.subplots(1, 2)
+    shares, speeds = figure.subplots(1, 2, sharey=True)
     shares.barh(names, [one.total for one in rows], color=OTHER, alpha=0.35, height=0.6,
                 label="with combinations")  # fmt: skip
     shares.barh(names, [one.alone for one in rows], color=OTHER, height=0.6, label="alone")
