@@ -11,7 +11,19 @@ import numpy as np
 import pytest
 from browser import on_laptop_and_phone
 
-from neurobo.page import Box, Card, Code, Details, Fact, Facts, Grid, Items, Section, write_page
+from neurobo.page import (
+    Block,
+    Box,
+    Card,
+    Code,
+    Details,
+    Fact,
+    Facts,
+    Grid,
+    Items,
+    Section,
+    write_page,
+)
 from neurobo.page.charts import Axis, Band, Bars, Caption, Dots, Line, Picture, Segments, as_json
 
 HOSTILE = "</script><img src=x onerror=document.title='broken'>"
@@ -61,15 +73,16 @@ def test_ticks_are_round_numbers(tmp_path: Path) -> None:
     const labels = ([axis, low, high, count]) =>
       scaleOf(axis, [low, high], 0, 100).ticks(count).map((tick) => tick.label);
     const extreme = EXTREME.map(([low, high]) => labels([{}, low, high, 5]).length);
-    setTimeout(() => parent.postMessage(JSON.stringify([TICKS.map(labels), extreme]), "*"), 100);
+    const seen = JSON.stringify({ shown: TICKS.map(labels), extreme });
+    setTimeout(() => parent.postMessage(seen, "*"), 100);
     </script>"""
     probe = probe.replace("EXTREME", json.dumps(EXTREME))
     probe = probe.replace("TICKS", json.dumps([case[:4] for case in TICKS]))
     told = on_laptop_and_phone(page.read_text(), probe, tmp_path)
     assert len(told) == 2
-    for shown, extreme in told:
-        assert shown == [case[4] for case in TICKS]
-        assert max(extreme) <= 11
+    for one in told:
+        assert one["shown"] == [case[4] for case in TICKS]
+        assert max(one["extreme"]) <= 11
 
 
 def test_every_kind_of_mark_is_drawn_and_names_are_no_markup(tmp_path: Path) -> None:
@@ -87,7 +100,11 @@ def test_every_kind_of_mark_is_drawn_and_names_are_no_markup(tmp_path: Path) -> 
         Axis(log=True),
     )
     names = Picture("bars", [Bars(x, "#123456")], Axis(zero=True), Axis(categories=[HOSTILE] * 3))
-    blocks = [Facts([Fact(HOSTILE, HOSTILE, HOSTILE)]), Code(HOSTILE), Items([HOSTILE], HOSTILE)]
+    blocks: list[Block] = [
+        Facts([Fact(HOSTILE, HOSTILE, HOSTILE)]),
+        Code(HOSTILE),
+        Items([HOSTILE], HOSTILE),
+    ]
     sections = [
         Section(HOSTILE, [Box(HOSTILE, [Details(HOSTILE, blocks)])]),
         Section("charts", [Grid([Card(numbers, HOSTILE, HOSTILE), Card(names)], HOSTILE)]),
