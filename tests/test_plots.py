@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,18 @@ def test_bands_draws_a_picture(tmp_path: Path) -> None:
     assert (tmp_path / "bands.png").stat().st_size > 5000
     assert {t.get_text() for t in axis.get_legend().get_texts()} == {"±2 sd", "mean", "observed"}
     assert axis.get_xlabel() == "x"
+
+
+def test_a_notebook_shows_the_picture() -> None:
+    """IPython asks the last value of a cell for its `_repr_png_`."""
+    axis = neurobo.plots.bands(SPACE, HISTORY, algorithm=FAST, samples=4, draws=2)
+    png = axis._repr_png_()
+    assert png.startswith(b"\x89PNG")
+    axis.set_title("a title")  # what the user does to the axes is shown, too
+    assert axis._repr_png_() != png
+    assert (
+        "matplotlib.pyplot" not in sys.modules or not sys.modules["matplotlib.pyplot"].get_fignums()
+    )
 
 
 def test_a_slice_of_a_mixed_space_from_a_study() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from neurobo.data import Data, Trials, units
 from neurobo.errors import InvalidInput, check_count
 from neurobo.maximise import evaluate
 from neurobo.optional import require
+from neurobo.page.still import new_figure
 from neurobo.space import Params, Space, SpaceLike
 from neurobo.suggest import check_seed, trials_of
 from neurobo.threads import one_blas_thread
@@ -51,6 +53,8 @@ def bands(
 ) -> Any:
     """Draw a slice of what `algorithm` believes after `history`, and return matplotlib's axes.
 
+    A notebook shows the picture if the call is the last line of a cell.
+
     The slice follows `parameter` (the first numeric one by default) through the point `at` (the
     best observation by default). It shows the mean, a band of two standard deviations and a few
     drawn functions. Algorithms that only draw functions get the mean and the band of `samples`
@@ -63,8 +67,7 @@ def bands(
         samples=samples, seed=check_seed(seed), points=points,
     )  # fmt: skip
     if axis is None:
-        figure = require("matplotlib.figure", extra="report")
-        axis = figure.Figure(figsize=(6, 3.6), layout="constrained").subplots()
+        axis = _new_axes()
     _paint(axis, found, checked, trials)
     return axis
 
@@ -131,6 +134,20 @@ def _line(space: Space, name: str, through: Mapping[str, Any], points: int) -> l
     column = np.linspace(-1, 1, points)[:, None]
     values = [space.parameters[name].decode(row) for row in column]
     return [{**through, name: value} for value in dict.fromkeys(values)]
+
+
+def _new_axes() -> Any:
+    """Axes of a figure without pyplot, which leaves the host program's figures alone. Notebooks
+    show figures of pyplot only, so these axes show themselves."""
+    axes = require("matplotlib.axes", extra="report")
+
+    class Axes(axes.Axes):  # type: ignore[name-defined, misc]
+        def _repr_png_(self) -> bytes:
+            stream = io.BytesIO()
+            self.figure.savefig(stream, format="png", dpi=100)
+            return stream.getvalue()
+
+    return new_figure((6, 3.6)).add_subplot(axes_class=Axes)
 
 
 def _paint(axis: Any, found: Belief, space: Space, trials: Trials) -> None:

@@ -363,8 +363,8 @@ HOSTILE = "</script><img src=x onerror=document.title='broken'>`$x^{$|"
 # Tells what a reader sees, then hides the first method and tells again.
 PROBE = """<script>
 const shown = () => [...document.querySelectorAll(".plot")].map((p) => ({
-  lines: p.querySelectorAll(".scatterlayer .trace").length,
-  width: p.querySelector(".main-svg")?.getBoundingClientRect().width,
+  lines: p.querySelectorAll(".mark.line, .mark.dots").length,
+  width: p.querySelector("svg")?.getBoundingClientRect().width,
   place: p.getBoundingClientRect().width,
 }));
 setTimeout(() => {

@@ -67,7 +67,7 @@ def test_who_did_what(tmp_path: Path, some: tuple[np.ndarray, list[str]]) -> Non
     assert told.scales["x"] == 1.0 > told.scales["y"]
     assert told.gain is not None
     assert told.little_left  # of a parabola whose minimum is known to a thousandth
-    assert "stopping here costs little" in " ".join(told.sentences())
+    assert "Stopping here costs little" in " ".join(told.sentences())
 
 
 def test_it_says_if_values_are_seen_through_a_logarithm(
@@ -110,7 +110,7 @@ def test_there_is_more_to_gain_where_little_is_known(tmp_path: Path) -> None:
     told = account(Findings.of(file, study))
     assert told.work == []
     assert not told.little_left
-    assert "going on is likely to pay" in " ".join(told.sentences())
+    assert "Going on is likely to pay" in " ".join(told.sentences())
 
 
 def test_a_study_without_results(tmp_path: Path) -> None:

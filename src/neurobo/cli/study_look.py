@@ -110,13 +110,14 @@ def _nothing(tally: Tally) -> str:
 def explain(file: File = DEFAULT, as_json: AsJson = False) -> None:
     """What the algorithm did and why, which inputs matter, and whether going on is worth it."""
     from neurobo.studies.account import account
-    from neurobo.studies.findings import Findings
+    from neurobo.studies.findings import SHARES, Findings
 
     found = Findings.of(*open_file(file))
     told = account(found)
     if as_json:
-        influence = {name: share for name, share, _ in found.influence}
-        typer.echo(json.dumps({**told.as_dict(), "influence": influence}))
+        shares = {"influence": {one.name: one.total for one in found.influence},
+                  "influence_alone": {one.name: one.alone for one in found.influence}}  # fmt: skip
+        typer.echo(json.dumps({**told.as_dict(), **shares}))
         return
     for sentence in [*found.summary(), *found.story(), *told.sentences()]:
         say(f"- {sentence.replace('`', '')}")
@@ -128,12 +129,15 @@ def explain(file: File = DEFAULT, as_json: AsJson = False) -> None:
             table.add_row(w.member, str(w.points), str(w.improvements))
         out.print(table)
     if found.influence:
-        table = Table(title="Which inputs matter", title_justify="left")
-        for i, name in enumerate(("input", "share of the variance", "speed of change")):
+        table = Table(title="Which parameters matter", title_justify="left")
+        for i, name in enumerate(("parameter", "alone", "with combinations", "speed of change")):
             table.add_column(name, justify="right" if i else "left")
-        for name, share, speed in found.influence:
-            table.add_row(plain(name), f"{share:.0%}", f"{speed:.2f}")
+        for one in found.influence:
+            cells = (f"{one.alone:.0%}", f"{one.total:.0%}", f"{one.speed:.2f}")
+            table.add_row(plain(one.name), *cells)
+        table.add_row("combinations", f"{found.combined:.0%}", "", "", style="dim")
         out.print(table)
+        say(SHARES.replace("`", '"'))
 
 
 def _open_to_write(file: Path, to: Path | None, ending: str) -> tuple[StudyFile, Study, Path]:

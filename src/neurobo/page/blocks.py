@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-# Okabe and Ito's colours, which colour-blind people can tell apart, without the pale yellow.
-COLOURS = (
-    "#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#777777", "#8B5A2B",
-)  # fmt: skip
+from neurobo.page.charts import Dash, Parallel, Picture
 
 
 @dataclass(frozen=True)
@@ -36,24 +32,37 @@ class Items:
     """A list of remarks."""
 
     items: Sequence[str]
+    title: str = ""
 
 
 @dataclass(frozen=True)
-class Picture:
-    """One plot, in plotly's terms."""
+class Fact:
+    """One figure with its name."""
 
-    label: str
-    """For those who cannot see it."""
-    traces: Sequence[Mapping[str, Any]]
-    layout: Mapping[str, Any]
-    height: int = 250
+    name: str
+    value: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The most important figures, in large type side by side."""
+
+    facts: Sequence[Fact]
+
+
+@dataclass(frozen=True)
+class Code:
+    """Text to copy, as it is."""
+
+    text: str
 
 
 @dataclass(frozen=True)
 class Card:
     """A plot with what belongs to it."""
 
-    picture: Picture
+    picture: Picture | Parallel
     title: str = ""
     note: str = ""
     table: Table | None = None
@@ -69,10 +78,36 @@ class Grid:
     """One below the other instead."""
 
 
-Block = str | Items | Table | Grid
+@dataclass(frozen=True)
+class Details:
+    """Blocks that are folded away until the reader opens them."""
+
+    title: str
+    blocks: Sequence[Block]
+
+
+@dataclass(frozen=True)
+class Box:
+    """Blocks in a frame: what the reader should see first."""
+
+    title: str
+    blocks: Sequence[Block]
+
+
+Block = str | Items | Facts | Table | Code | Grid | Details | Box
 
 
 @dataclass(frozen=True)
 class Section:
     title: str
     blocks: Sequence[Block]
+
+
+@dataclass(frozen=True)
+class Key:
+    """A button of the legend, which hides a method in all charts."""
+
+    method: str
+    colour: str
+    dash: Dash = "solid"
+    bold: bool = False

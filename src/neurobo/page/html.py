@@ -1,4 +1,4 @@
-"""A page as HTML. plotly.js is part of it, and its own policy forbids it to load anything."""
+"""A page as HTML. Its own policy forbids it to load anything."""
 
 from __future__ import annotations
 
@@ -10,21 +10,38 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from jaxtyping import Float
-
-from neurobo.optional import require
-from neurobo.page.blocks import Block, Card, Cell, Grid, Items, Picture, Section, Table
-
-POLICY = (
-    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
+from neurobo.page.blocks import (
+    Block,
+    Box,
+    Card,
+    Cell,
+    Code,
+    Details,
+    Fact,
+    Facts,
+    Grid,
+    Items,
+    Key,
+    Section,
+    Table,
 )
-INK = "#333"
+from neurobo.page.charts import Parallel, Picture, as_json
+
+POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
+
+SCRIPTS = ("scales.js", "marks.js", "charts.js", "page.js")
 
 
-def write_page(target: Path, title: str, sections: Sequence[Section], legend: str = "") -> Path:
-    """`legend` is HTML with buttons whose `data-method` names traces by their `meta`."""
-    target.write_text(_Writer().page(title, sections, legend), encoding="utf-8")
+def write_page(
+    target: Path,
+    title: str,
+    sections: Sequence[Section],
+    *,
+    top: Sequence[Block] = (),
+    legend: Sequence[Key] = (),
+) -> Path:
+    """`top` stands below the title, before all sections."""
+    target.write_text(_Writer().page(title, sections, top, legend), encoding="utf-8")
     return target
 
 
@@ -32,20 +49,14 @@ class _Writer:
     def __init__(self) -> None:
         self._plots: list[dict[str, Any]] = []
 
-    def page(self, title: str, sections: Sequence[Section], legend: str) -> str:
-        body = "".join(map(self._section, sections))
+    def page(
+        self, title: str, sections: Sequence[Section], top: Sequence[Block], legend: Sequence[Key]
+    ) -> str:
+        body = self._blocks(top) + "".join(map(self._section, sections))
         links = "".join(f'<a href="#{_anchor(s.title)}">{text(s.title)}</a>' for s in sections)
-        plotly = require("plotly.offline", extra="report").get_plotlyjs()
         # "<" may not appear in the data: it could end the script.
-        plots = json.dumps(self._plots, allow_nan=False).replace("<", "\\u003c")
-        here = resources.files("neurobo.page")
-        style = here.joinpath("page.css").read_text("utf-8")
-        behaviour = here.joinpath("page.js").read_text("utf-8")
-        keys = (
-            f'<div class="legend" aria-label="Methods, press to hide">{legend}</div>'
-            if legend
-            else ""
-        )
+        plots = json.dumps(self._plots, allow_nan=False, separators=(",", ":"))
+        plots = plots.replace("<", "\\u003c")
         return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -56,43 +67,57 @@ class _Writer:
 <title>{text(title)}</title>
 <link rel="icon" href="data:,">
 <style>
-{style}</style>
+{_file("page.css")}</style>
 </head>
 <body>
 <aside>
 <nav aria-label="Contents">{links}</nav>
-{keys}
+{_legend(legend)}
 <button type="button" id="theme" aria-label="Light or dark">◐</button>
 </aside>
 <main>
 <h1>{text(title)}</h1>
 {body}</main>
-<script>{plotly}</script>
 <script type="application/json" id="plots">{plots}</script>
 <script>
-{behaviour}</script>
+{"".join(map(_file, SCRIPTS))}</script>
 </body>
 </html>
 """
 
     def _section(self, section: Section) -> str:
-        blocks = "\n".join(part for block in section.blocks for part in self._block(block))
         title = text(section.title)
+        blocks = self._blocks(section.blocks)
         return f'<section id="{_anchor(section.title)}"><h2>{title}</h2>\n{blocks}\n</section>\n'
+
+    def _blocks(self, blocks: Sequence[Block]) -> str:
+        return "\n".join(part for block in blocks for part in self._block(block))
 
     def _block(self, block: Block) -> Iterator[str]:
         match block:
             case str():
                 yield f"<p>{_inline(block)}</p>"
             case Items():
+                if block.title:
+                    yield f"<h3>{text(block.title)}</h3>"
                 yield "<ul>" + "".join(f"<li>{_inline(i)}</li>" for i in block.items) + "</ul>"
+            case Facts():
+                yield f'<dl class="facts">{"".join(map(_fact, block.facts))}</dl>'
             case Table():
                 yield _table(block)
+            case Code():
+                yield f'<pre tabindex="0">{text(block.text)}</pre>'
             case Grid():
                 if block.caption:
                     yield f'<p class="caption">{_inline(block.caption)}</p>'
                 cards = "".join(self._card(card, wide=block.wide) for card in block.cards)
                 yield cards if block.wide else f'<div class="grid">{cards}</div>'
+            case Details():
+                inner = self._blocks(block.blocks)
+                yield f"<details><summary>{text(block.title)}</summary>\n{inner}\n</details>"
+            case Box():
+                inner = self._blocks(block.blocks)
+                yield f'<section class="box"><h2>{text(block.title)}</h2>\n{inner}\n</section>'
 
     def _card(self, card: Card, *, wide: bool) -> str:
         title = f"<h3>{text(card.title)}</h3>" if card.title else ""
@@ -101,66 +126,40 @@ class _Writer:
         kind = "card wide" if wide else "card"
         return f'<div class="{kind}">{title}{note}{self._plot(card.picture)}{table}</div>'
 
-    def _plot(self, picture: Picture) -> str:
-        layout = {**_LAYOUT, **picture.layout, "height": picture.height}
-        self._plots.append({"data": list(picture.traces), "layout": layout})
+    def _plot(self, picture: Picture | Parallel) -> str:
+        self._plots.append(as_json(picture))
         return (
-            f'<div class="plot" style="height:{picture.height}px" role="img" '
+            f'<div class="plot" style="min-height:{picture.height}px" role="img" '
             f'aria-label="{text(picture.label)}"></div>'
         )
 
 
-_LAYOUT = {
-    "showlegend": False,
-    "hovermode": "closest",
-    "paper_bgcolor": "rgba(0,0,0,0)",
-    "plot_bgcolor": "rgba(0,0,0,0)",
-    "font": {"family": "system-ui, sans-serif", "size": 12, "color": INK},
-}
+def _file(name: str) -> str:
+    return resources.files("neurobo.page").joinpath(name).read_text("utf-8")
 
 
-def axis(label: str, *, log: bool = False) -> dict[str, Any]:
-    """An axis as all plots have it; page.js gives it the colours of the theme."""
-    look: dict[str, Any] = {
-        "title": {"text": text(label), "standoff": 6, "font": {"size": 12}},
-        "zeroline": False,
-        "showline": True,
-        "ticks": "outside",
-        "ticklen": 4,
-        "nticks": 7,
-        "tickfont": {"size": 11},
-    }
-    if log:
-        look |= {"type": "log", "exponentformat": "power"}
-    return look
+def _legend(keys: Sequence[Key]) -> str:
+    if not keys:
+        return ""
+    buttons = "".join(map(_button, keys))
+    return f'<div class="legend" role="group" aria-label="Methods, press to hide">{buttons}</div>'
 
 
-def numbers(values: Float[np.ndarray, " n"]) -> list[float | None]:
-    """Short numbers keep the page small; JSON has no NaN."""
-    return [float(f"{v:.5g}") if np.isfinite(v) else None for v in values]
+def _button(key: Key) -> str:
+    dashes = {"solid": "", "dash": ' stroke-dasharray="6 4"', "dot": ' stroke-dasharray="2 3"'}
+    name = text(key.method)
+    return (
+        f'<button type="button" aria-pressed="true" data-method="{name}"'
+        f"{' class=ours' if key.bold else ''}>"
+        f'<svg width="22" height="8" aria-hidden="true"><line x1="0" y1="4" x2="22" y2="4" '
+        f'stroke="{key.colour}" stroke-width="{4 if key.bold else 2}"{dashes[key.dash]}/></svg>'
+        f"{name}</button>"
+    )
 
 
-def pale(colour: str, strength: float = 0.12) -> str:
-    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
-    return f"rgba({red},{green},{blue},{strength})"
-
-
-def band(
-    x: Float[np.ndarray, " n"],
-    low: Float[np.ndarray, " n"],
-    high: Float[np.ndarray, " n"],
-    colour: str,
-) -> dict[str, Any]:
-    """The area between two lines."""
-    return {
-        "x": numbers(np.concatenate([x, x[::-1]])),
-        "y": numbers(np.concatenate([high, low[::-1]])),
-        "mode": "lines",
-        "line": {"width": 0},
-        "fill": "toself",
-        "fillcolor": pale(colour),
-        "hoverinfo": "skip",
-    }
+def _fact(fact: Fact) -> str:
+    note = f'<dd class="note">{_inline(fact.note)}</dd>' if fact.note else ""
+    return f"<div><dt>{text(fact.name)}</dt><dd>{text(fact.value)}</dd>{note}</div>"
 
 
 def _table(table: Table) -> str:
@@ -184,9 +183,8 @@ def _cell(cell: Cell | str) -> str:
 
 
 def text(given: str) -> str:
-    """Names come from records: nothing in them may become markup or, between dollar signs, a
-    formula, here or in plotly's labels."""
-    return html.escape(given).replace("$", "&#36;")
+    """Names come from records: nothing in them may become markup."""
+    return html.escape(given)
 
 
 def _inline(given: str) -> str:

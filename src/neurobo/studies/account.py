@@ -66,41 +66,63 @@ class Account:
         return {**asdict(self), "little_left": self.little_left}
 
     def sentences(self) -> list[str]:
+        """Everything in words."""
+        return [*self.search(), *([self.outlook] if self.outlook else []), *self.technical()]
+
+    def search(self) -> list[str]:
+        """How the algorithm sees the results, and where it looks."""
+        items = []
+        if self.bend:
+            items.append(
+                "The model is fitted to the results on a logarithmic scale, which explains them "
+                "better: differences between good results count more than those between bad ones."
+            )
+        for name, t in self.stretched.items():
+            advice = " For a range above 0, set `log = true` in the study file." * (t > 0)
+            items.append(
+                f"`{name}` matters most near its {'lower' if t > 0 else 'upper'} end: the model "
+                f"sees it on a logarithmic scale, with more room there.{advice}"
+            )
+        if self.radius is not None:
+            items.append(
+                f"The local search around the best point covers {self.radius:.0%} of the range of "
+                "every numeric parameter."
+            )
+        return items
+
+    @property
+    def outlook(self) -> str:
+        """Whether to go on, in words; empty if nobody can tell."""
+        if self.gain is None or self.middle is None:
+            return ""
+        if self.gain > self.middle:
+            return "Going on is likely to pay: the model is still unsure where the best values are."
+        expected = (
+            f"the model expects the next trial to improve the best value by {self.gain:.2g}, while "
+            f"the middle half of the results spans {self.middle:.2g}"
+        )
+        hint = "Stopping here costs little" if self.little_left else "Going on is likely to pay"
+        return f"{hint}: {expected}."
+
+    def technical(self) -> list[str]:
+        """Settings of the model, for those who know it."""
         items = []
         if self.gamma is not None:
             w, b = self.gamma
             items.append(
-                f"Networks that explain the results best have σ_w = {w:.2g} and σ_b = {b:.2g}: "
-                f"the larger, the rougher."
+                "The surrogate is the Gaussian process of infinitely wide networks. The settings "
+                f"with the highest marginal likelihood are σ_w = {w:.2g} and σ_b = {b:.2g}; the "
+                "larger they are, the rougher the function."
             )
         if self.bend:
             items.append(
-                "Results are explained better through a logarithm, log(1 + κ z)/κ, where z is the "
-                f"distance from the best one in units of the median's, with κ = {self.bend:g}; "
-                "suggestions are made with that."
+                "Output warping: log(1 + κ z)/κ, where z is the distance from the best result in "
+                f"units of the median's, with κ = {self.bend:g}."
             )
         for name, t in self.stretched.items():
             span = float(f"{np.exp(abs(t)):.1g}")
-            advice = "; for a range above 0, `log = true` says so from the start" * (t > 0)
             items.append(
-                f"`{name}` matters most near its {'lower' if t > 0 else 'upper'} end: suggestions "
-                f"see it stretched there, as by the logarithm of a range of {span:,.0f} to "
-                f"1{advice}."
-            )
-        if self.radius is not None:
-            items.append(
-                f"The trust region around the best point spans {self.radius:.0%} of the range of "
-                "every numeric parameter."
-            )
-        if self.gain is not None:
-            hint = (
-                "stopping here costs little, if the surrogate is right"
-                if self.little_left
-                else "going on is likely to pay"
-            )
-            items.append(
-                f"The next point is expected to improve the best value by {self.gain:.2g}, where "
-                f"the middle half of the results spans {self.middle:.2g}: {hint}."
+                f"Input warping: `{name}` as by the logarithm of a range of {span:,.0f} to 1."
             )
         return items
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
+from optuna.distributions import FloatDistribution
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from neurobo.columns import Candidate
+from neurobo.page.charts import digits_for
 from neurobo.space import Space
 from neurobo.studies.study_file import StudyFile
 from neurobo.studies.surrogate import Contender, Slice, Surrogate, ranked, surrogate
@@ -21,8 +24,22 @@ from neurobo.studies.transfer import SOURCE
 from neurobo.trial_marks import FAILURE
 
 MOST_SLICES = 12
+FEW = 10
+"""Results that say little about noise."""
 MOST_POINTS = 1500
 """Markers in a plot; of more results, an even share is drawn and every record."""
+
+
+class Influence(NamedTuple):
+    """How much a parameter matters."""
+
+    name: str
+    alone: float
+    """Share of the variance that it explains by itself; with `Findings.combined` they sum to 1."""
+    total: float
+    """The same with its interactions; these overlap."""
+    speed: float
+    """How fast the objective changes along it; the fastest has 1."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +76,27 @@ class Findings:
     def contenders(self) -> list[Contender]:
         return ranked(self.tally, self.belief, 10)
 
+    @cached_property
+    def _digits(self) -> int:
+        """Significant digits that tell the results apart; outliers do not count."""
+        values = np.array([t.value for t in self.tally.complete], dtype=float)
+        if not len(values):
+            return 6
+        middle = float(np.subtract(*np.quantile(values, [0.75, 0.25])))
+        return max(digits_for(float(np.median(np.abs(values))), middle), 6)
+
+    def value(self, value: float | None) -> str:
+        """A value of the objective."""
+        return "" if value is None else f"{value:.{self._digits}g}"
+
+    def setting(self, name: str, value: Any) -> str:
+        """A parameter's value, with digits that tell values of its range apart."""
+        known = self.space.distributions.get(name)
+        if not isinstance(value, float) or not isinstance(known, FloatDistribution) or known.log:
+            return shown(value)
+        size, span = max(abs(known.low), abs(known.high)), known.high - known.low
+        return f"{value:.{digits_for(size, span)}g}"
+
     @property
     def noisy(self) -> bool:
         return self.belief is not None and self.belief.noisy
@@ -83,20 +121,25 @@ class Findings:
         )
 
     @cached_property
-    def influence(self) -> list[tuple[str, float, float]]:
-        """Parameter, share of the variance, and speed of change; most important first."""
+    def influence(self) -> list[Influence]:
+        """Of all parameters, the most important first."""
         if self.belief is None or self.space.n_parameters < 2:
             return []
         shares, scales = self.belief.influence(), self.belief.scales()
-        found = [(name, shares[name], scales[name]) for name in shares]
-        return sorted(found, key=lambda one: -one[1])
+        found = [Influence(n, share.alone, share.total, scales[n]) for n, share in shares.items()]
+        return sorted(found, key=lambda one: -one.total)
+
+    @property
+    def combined(self) -> float:
+        """The share of the variance that no parameter explains by itself."""
+        return 1 - sum(one.alone for one in self.influence)
 
     @cached_property
     def slices(self) -> list[Slice]:
         """Through the best point, along the parameters that matter most."""
         if self.belief is None or not self.contenders:
             return []
-        order = [name for name, _, _ in self.influence] or list(self.space.parameters)
+        order = [one.name for one in self.influence] or list(self.space.parameters)
         names = [n for n in order if not isinstance(self.space.parameters[n], Candidate)]
         through = self.contenders[0].trial.params
         return [self.belief.slice(name, through) for name in names[:MOST_SLICES]]
@@ -145,14 +188,16 @@ class Findings:
         items += self._about_the_best()
         if self.noisy and self.belief is not None:
             items.append(
-                f"The values are noisy: the same point would scatter with a standard deviation of "
-                f"about {self.belief.noise_sd:.2g}. Points are therefore ranked by what the "
-                "surrogate expects, not by their luckiest value."
+                f"The values are noisy: evaluations of the same point scatter by about "
+                f"{self.belief.noise_sd:.2g} (standard deviation), "
+                f"{self.belief.noise_share:.0%} of the spread of all values. Points are therefore "
+                "ranked by their expected value, not by their luckiest result."
             )
         elif self.belief is not None:
-            items.append("The values look exact: no noise is needed to explain them.")
+            few = ", but they are few" * (self.belief.fitted < FEW)
+            items.append(f"{self.belief.fitted} results show no sign of noise{few}.")
         if self.influence:
-            items.append(self._about_inputs())
+            items += self._about_parameters()
         return items
 
     def _about_the_best(self) -> list[str]:
@@ -160,10 +205,10 @@ class Findings:
             return [self._about_the_nearest()]
         best = self.contenders[0]
         trial, tally = best.trial, self.tally
-        value = f"{trial.value:.6g}"
+        value = self.value(trial.value)
         expected = ""
         if self.noisy and best.mean is not None and best.sd is not None:
-            expected = f" (expected {best.mean:.4g} ± {2 * best.sd:.2g})"
+            expected = f" (expected {plus_minus(best.mean, 2 * best.sd)})"
         word = "highest" if tally.maximize else "lowest"
         items = [f"The {word} value is {value}{expected}, found in trial {trial.number}."]
         if self.noisy:
@@ -172,8 +217,9 @@ class Findings:
         if len(steps) > 1 and not self.noisy:
             since = len([t for t in tally.trials if t.number > steps[-1][0]])
             ended = "trial has ended" if since == 1 else "trials have ended"
+            often = f"{len(steps) - 1} time{'s' * (len(steps) != 2)}"
             items.append(
-                f"The best value improved {len(steps) - 1} times, from {steps[0][1]:.4g} in trial "
+                f"The best value improved {often}, from {self.value(steps[0][1])} in trial "
                 f"{steps[0][0]}; {since} {ended} since the last improvement."
             )
         return items
@@ -189,14 +235,18 @@ class Findings:
             f"{nearest.number} breaks the constraints least: {by}, where 0 is the most allowed."
         )
 
-    def _about_inputs(self) -> str:
-        strong = [name for name, share, _ in self.influence if share >= 0.1]
-        weak = [name for name, share, _ in self.influence if share < 0.02]
-        text = f"{_names(strong or [self.influence[0][0]])} matter{'s' * (len(strong) < 2)} most"
+    def _about_parameters(self) -> list[str]:
+        strong = [one.name for one in self.influence if one.total >= 0.1]
+        weak = [one.name for one in self.influence if one.total < 0.02]
+        text = f"{_names(strong or [self.influence[0].name])} matter{'s' * (len(strong) < 2)} most"
         if weak:
             text += f"; {_names(weak)} hardly matter{'s' * (len(weak) == 1)}"
         count = self.belief.fitted if self.belief is not None else 0
-        return f"Of the inputs, as far as {count} results can tell, {text}."
+        return [
+            f"Of the parameters, as far as {count} results can tell, {text}.",
+            f"{1 - self.combined:.0%} of the objective's variation comes from single parameters, "
+            f"{self.combined:.0%} from combinations of several.",
+        ]
 
     def story(self) -> list[str]:
         """What the algorithm did."""
@@ -219,8 +269,8 @@ class Findings:
         ]
         if self.tally.void or self.tally.retried:
             items.append(
-                f"Lost or interrupted, and begun again as new trials: {self.tally.void}. They do "
-                "not count."
+                f"{self.tally.void} trials were lost or interrupted and retried as new trials. "
+                "They do not count."
             )
         spans = [
             (t.datetime_complete - t.datetime_start).total_seconds()
@@ -232,12 +282,16 @@ class Findings:
                 f"From choosing a point to its result took {duration(float(np.median(spans)))} "
                 f"(median), {duration(max(spans))} at most; {duration(sum(spans))} in total."
             )
-        if self.belief is not None:
-            items.append(
-                f"What is shown of the objective between the results is the Gaussian process of "
-                f"infinitely wide networks, fitted to {self.belief.fitted} results."
-            )
         return items
+
+
+SHARES = (
+    "Shares of the objective's variation over the whole search space. The shares `alone` and the "
+    "combinations of parameters sum to 100 %. A share `with combinations` adds those in which the "
+    "parameter takes part; a combination counts for each of its parameters, so these shares can "
+    "sum to more than 100 %."
+)
+"""What the shares of `Influence` mean."""
 
 
 def thinned(trials: Sequence[FrozenTrial], keep: set[int]) -> list[FrozenTrial]:
@@ -257,6 +311,17 @@ def _names(names: Sequence[str]) -> str:
 
 def _sentence(text: str) -> str:
     return text[:1].upper() + text[1:] + "."
+
+
+def plus_minus(value: float, error: float) -> str:
+    """A value with as many digits as its error allows."""
+    if not 0 < error < math.inf:
+        return f"{value:.6g}"
+    decimals = 1 - math.floor(math.log10(error))
+    if not -3 < decimals < 6:
+        digits = max(math.ceil(math.log10(abs(value) / error)), 0) + 2 if value else 2
+        return f"{value:.{min(digits, 15)}g} ± {error:.2g}"
+    return f"{value:.{max(decimals, 0)}f} ± {error:.{max(decimals, 0)}f}"
 
 
 def shown(value: Any) -> str:

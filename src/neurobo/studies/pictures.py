@@ -15,7 +15,7 @@ from optuna.study import Study
 
 from neurobo.errors import InvalidInput
 from neurobo.optional import require
-from neurobo.page.blocks import COLOURS
+from neurobo.page.charts import COLOURS
 from neurobo.page.still import new_figure, plain, save, styled
 from neurobo.studies.findings import Findings, shown
 from neurobo.studies.study_file import StudyFile
@@ -104,16 +104,15 @@ def _slice(axis: Any, one: Slice, here: Any) -> None:
 def _influence(found: Findings) -> Any:
     rows = found.influence[:20][::-1]
     figure = new_figure((6.4, 0.26 * len(rows) + 1.0))
-    names = [plain(name) for name, _, _ in rows]
-    for i, (axis, title, colour) in enumerate(
-        zip(
-            figure.subplots(1, 2),
-            ("share of the variance", "speed of change"),
-            (OTHER, COLOURS[2]),
-            strict=True,
-        )
-    ):
-        axis.barh(names, [row[1 + i] for row in rows], color=colour, height=0.6)
+    names = [plain(one.name) for one in rows]
+    shares, speeds = figure.subplots(1, 2, sharey=True)
+    shares.barh(names, [one.total for one in rows], color=OTHER, alpha=0.35, height=0.6,
+                label="with combinations")  # fmt: skip
+    shares.barh(names, [one.alone for one in rows], color=OTHER, height=0.6, label="alone")
+    shares.set_title("share of the variance", fontsize=9)
+    shares.legend(fontsize=8)
+    speeds.barh(names, [one.speed for one in rows], color=COLOURS[2], height=0.6)
+    speeds.set_title("speed of change", fontsize=9)
+    for axis in (shares, speeds):
         axis.grid(axis="y", visible=False)
-        axis.set_title(title, fontsize=9)
     return figure

@@ -16,6 +16,7 @@ import numpy as np
 from jax import Array
 from jaxtyping import Float
 from optuna.trial import FrozenTrial
+from scipy.stats import qmc
 
 from neurobo.acquire import Posterior
 from neurobo.algorithms import NTKGP
@@ -33,8 +34,8 @@ NOISY = 0.02
 """Noise counts if its standard deviation is more than this share of the values' own."""
 ROWS = 256
 """Points that are computed together: one compilation for any number of them."""
-SAMPLES = 256
-"""Points at which the influence of an input is measured."""
+SAMPLES = 1024
+"""Points at which the influence of a parameter is measured."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,16 @@ class Slice:
     sd: Float[np.ndarray, " n"]
     log: bool
     numeric: bool
+
+
+@dataclass(frozen=True)
+class Share:
+    """Of the objective's variance over the whole space, how much comes from one parameter."""
+
+    alone: float
+    """First-order Sobol index: from the parameter by itself."""
+    total: float
+    """Total Sobol index: also from its interactions, which count for each of their parameters."""
 
 
 @jax.jit
@@ -73,8 +84,13 @@ class Surrogate:
         return float(abs(self.spread) * np.sqrt(self.posterior.noise))
 
     @property
+    def noise_share(self) -> float:
+        """The noise's standard deviation as a share of the results'."""
+        return float(np.sqrt(self.posterior.noise))
+
+    @property
     def noisy(self) -> bool:
-        return float(np.sqrt(self.posterior.noise)) > NOISY
+        return self.noise_share > NOISY
 
     def at(
         self, points: Sequence[Mapping[str, Any]]
@@ -122,22 +138,26 @@ class Surrogate:
             at += width
         return found
 
-    def influence(self) -> dict[str, float]:
-        """The share of the surrogate's variance over the whole space that would go if a parameter
-        were fixed (total Sobol index, Jansen's estimator)."""
-        rng = np.random.default_rng(0)
-        count = self.space.n_parameters
-        base, other = (rng.random((SAMPLES, count)) for _ in range(2))
-        here, _ = self._at(self.space.from_unit(base))
-        variance = float(np.var(here))
-        found = {}
-        for i, name in enumerate(self.space.parameters):
+    def influence(self) -> dict[str, Share]:
+        """Sobol indices of the surrogate's mean, by Jansen's estimators on Sobol points."""
+        names = list(self.space.parameters)
+        unit = qmc.Sobol(2 * len(names), rng=np.random.default_rng(0)).random(SAMPLES)
+        base, other = unit[:, : len(names)], unit[:, len(names) :]
+        at_base, at_other = (self._at(self.space.from_unit(u))[0] for u in (base, other))
+        variance = float(np.var(np.concatenate([at_base, at_other])))
+        if not variance > 0:
+            return dict.fromkeys(names, Share(0.0, 0.0))
+        alone, total = [], []
+        for i in range(len(names)):
             moved = base.copy()
             moved[:, i] = other[:, i]
-            there, _ = self._at(self.space.from_unit(moved))
-            share = float(np.mean((here - there) ** 2)) / 2
-            found[name] = share / variance if variance > 0 else 0.0
-        return found
+            at_moved, _ = self._at(self.space.from_unit(moved))
+            alone.append(1 - float(np.mean((at_other - at_moved) ** 2)) / (2 * variance))
+            total.append(float(np.mean((at_base - at_moved) ** 2)) / (2 * variance))
+        # Estimates may leave the bounds that the indices keep.
+        alone = [min(max(a, 0.0), t) for a, t in zip(alone, total, strict=True)]
+        most = max(sum(alone), 1.0)
+        return {n: Share(a / most, t) for n, a, t in zip(names, alone, total, strict=True)}
 
 
 def surrogate(space: Space, tally: Tally, *, noisy: bool = False) -> Surrogate | None:

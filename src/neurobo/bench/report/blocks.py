@@ -9,13 +9,14 @@ import numpy as np
 from jaxtyping import Float
 
 from neurobo.bench.report.contests import Ranking
-from neurobo.page.blocks import COLOURS, Cell, Items, Table
+from neurobo.page.blocks import Cell, Items, Table
+from neurobo.page.charts import COLOURS, Dash
 
 __all__ = ["Cell", "Items", "Table"]  # what all pages have, beside what is below
 
 Vector = Float[np.ndarray, " n"]
 
-DASHES = ("solid", "dash", "dot")
+DASHES: tuple[Dash, ...] = ("solid", "dash", "dot")
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class Style:
     """How a method looks in every picture."""
 
     colour: str
-    dash: str
+    dash: Dash
     ours: bool
 
 

@@ -1,10 +1,9 @@
-"""A benchmark's report as one HTML page with interactive plots."""
+"""A benchmark's report as one HTML page with interactive charts."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -20,8 +19,8 @@ from neurobo.bench.report.blocks import (
     Style,
 )
 from neurobo.bench.report.contests import Ranking
-from neurobo.page import Card, Grid, Picture
-from neurobo.page.html import axis, band, numbers, text
+from neurobo.page import Card, Grid, Key, charts
+from neurobo.page.charts import Axis, Caption, Dots, Mark, Picture, Segments
 
 
 def write_html(page: Page, folder: Path) -> Path:
@@ -29,12 +28,8 @@ def write_html(page: Page, folder: Path) -> Path:
         pages.Section(s.title, [_block(block, page.styles) for block in s.blocks])
         for s in page.sections
     ]
-    legend = "".join(
-        f'<button type="button" aria-pressed="true" data-method="{text(name)}"'
-        f"{' class=ours' if style.ours else ''}>{_swatch(style)}{text(name)}</button>"
-        for name, style in page.styles.items()
-    )
-    return pages.write_page(folder / "report.html", page.title, sections, legend)
+    legend = [Key(name, s.colour, s.dash, s.ours) for name, s in page.styles.items()]
+    return pages.write_page(folder / "report.html", page.title, sections, legend=legend)
 
 
 def _block(block: Block, styles: Mapping[str, Style]) -> pages.Block:
@@ -56,122 +51,53 @@ def _block(block: Block, styles: Mapping[str, Style]) -> pages.Block:
 def _lines(panel: Panel, styles: Mapping[str, Style]) -> Picture:
     # Ours last, so that they lie on top.
     ordered = sorted(panel.lines, key=lambda one: styles[one.method].ours)
-    traces = [t for line in ordered for t in _traces(line, styles[line.method])]
-    layout = {
-        "xaxis": axis(panel.x_label, log=panel.log_x) | (_FEW_TICKS if panel.log_x else {}),
-        "yaxis": {
-            **axis(panel.y_label, log=panel.log_y),
-            "automargin": True,
-            **({"range": list(panel.y_range)} if panel.y_range else {}),
-        },
-        "margin": {"l": 10, "r": 10, "t": 8, "b": 42},
-        "shapes": _start(panel.start),
-    }
-    return Picture(panel.title, traces, layout)
+    marks = [m for line in ordered for m in _marks(line, styles[line.method])]
+    if panel.start is not None:
+        marks.append(Segments([(panel.start, None, panel.start, None)], "#999", dash="dot"))
+    low, high = panel.y_range or (None, None)
+    x = Axis(panel.x_label, panel.log_x)
+    y = Axis(panel.y_label, panel.log_y, low, high)
+    return Picture(panel.title, marks, x, y)
+
+
+def _marks(line: Line, style: Style) -> Iterator[Mark]:
+    if line.low is not None and line.high is not None:
+        yield charts.Band(line.x, line.low, line.high, style.colour, line.method)
+    width = 3.2 if style.ours else 1.6
+    yield charts.Line(
+        line.x, line.y, style.colour, width, style.dash, name=line.method, method=line.method
+    )
 
 
 def _ranks(ranking: Ranking, styles: Mapping[str, Style]) -> Picture:
     k = len(ranking.methods)
-    names = [text(name) for name in ranking.methods]
-    traces = []
+    marks: list[Mark] = []
     for row, name in enumerate(ranking.methods):
         style = styles[name]
-        low, mean, high = ranking.low[row], ranking.mean_rank[row], ranking.high[row]
-        traces.append(
-            {
-                "x": [round(float(mean), 3)],
-                "y": [row],
-                "error_x": {
-                    "array": [float(high - mean)],
-                    "arrayminus": [float(mean - low)],
-                    "color": style.colour,
-                    "thickness": 2,
-                    "width": 0,
-                },
-                "mode": "markers",
-                "marker": {"color": style.colour, "size": 13 if style.ours else 9},
-                "hovertemplate": f"<b>{names[row]}</b><br>mean rank {mean:.2f}"
-                f"<br>{low:.2f} to {high:.2f}<extra></extra>",
-            }
-        )
+        low, mean, high = (float(v[row]) for v in (ranking.low, ranking.mean_rank, ranking.high))
+        at, y = np.array([mean]), np.array([float(row)])
+        tip = f"mean rank {mean:.2f}\n{low:.2f} to {high:.2f}"
+        marks += [
+            Segments([(low, float(row), high, float(row))], style.colour, 2),
+            Dots(at, y, style.colour, radius=6.5 if style.ours else 4.5, name=name, tip=tip),
+        ]
+    places = [k + 0.35 + 0.22 * i for i in range(len(ranking.cliques))]
     bars = [
-        _segment(k + 0.35 + 0.22 * place, first - 0.25, k + 0.35 + 0.22 * place, last + 0.25, 4)
-        for place, (first, last) in enumerate(ranking.cliques)
+        (x, first - 0.25, x, last + 0.25)
+        for x, (first, last) in zip(places, ranking.cliques, strict=True)
     ]
     width = ranking.critical_difference
-    labels = [
-        f"<b>{name}</b>" if styles[raw].ours else name
-        for raw, name in zip(ranking.methods, names, strict=True)
+    marks += [
+        Segments(bars, width=4),
+        Segments([(1.0, -0.85, 1 + width, -0.85)], width=2),
+        Caption(1.0, -1.2, f"critical difference {width:.2f}"),
     ]
-    layout = {
-        "xaxis": {
-            **axis("mean rank, 1 is best"),
-            "range": [0.7, max(k + 0.6 + 0.22 * len(bars), 1.2 + width)],
-        },
-        "yaxis": {
-            "range": [k - 0.4, -1.7],
-            "tickvals": list(range(k)),
-            "ticktext": labels,
-            "automargin": True,
-            "showgrid": False,
-            "zeroline": False,
-        },
-        "margin": {"l": 10, "r": 10, "t": 4, "b": 42},
-        "shapes": [*bars, _segment(1, -0.85, 1 + width, -0.85, 2)],
-        "annotations": [
-            {
-                "x": 1, "y": -1.35, "xanchor": "left", "showarrow": False,
-                "text": f"critical difference {width:.2f}", "font": {"size": 12},
-            }
-        ],
-    }  # fmt: skip
-    return Picture("Mean ranks", traces, layout, 80 + 26 * (k + 1))
-
-
-_TICKS = [digit * 10.0**power for power in range(-2, 6) for digit in (1, 2, 5)]
-_FEW_TICKS = {"tickvals": _TICKS, "ticktext": [f"{tick:g}" for tick in _TICKS]}
-
-
-def _traces(line: Line, style: Style) -> list[dict[str, Any]]:
-    common = {"meta": line.method, "legendgroup": line.method}
-    traces: list[dict[str, Any]] = []
-    if line.low is not None and line.high is not None:
-        inside = np.isfinite(line.low) & np.isfinite(line.high)
-        if inside.any():
-            edges = line.x[inside], line.low[inside], line.high[inside]
-            traces.append({**common, **band(*edges, style.colour)})
-    traces.append(
-        {
-            **common,
-            "x": numbers(line.x),
-            "y": numbers(line.y),
-            "mode": "lines",
-            "line": {
-                "color": style.colour, "width": 3.2 if style.ours else 1.6, "dash": style.dash,
-            },
-            "hovertemplate": f"<b>{text(line.method)}</b><br>%{{y:.3g}} at %{{x:.4g}}"
-            "<extra></extra>",
-        }
-    )  # fmt: skip
-    return traces
-
-
-def _start(at: float | None) -> list[dict[str, Any]]:
-    if at is None:
-        return []
-    line = {"color": "#999", "width": 1, "dash": "dot"}
-    return [{"type": "line", "x0": at, "x1": at, "yref": "paper", "y0": 0, "y1": 1, "line": line}]
-
-
-def _segment(x0: float, y0: float, x1: float, y1: float, width: float) -> dict[str, Any]:
-    line = {"color": "ink", "width": width}
-    return {"type": "line", "x0": x0, "y0": y0, "x1": x1, "y1": y1, "line": line}
-
-
-def _swatch(style: Style) -> str:
-    dashes = {"solid": "", "dash": ' stroke-dasharray="6 4"', "dot": ' stroke-dasharray="2 3"'}
-    width = 4 if style.ours else 2
-    return (
-        f'<svg width="22" height="8" aria-hidden="true"><line x1="0" y1="4" x2="22" y2="4" '
-        f'stroke="{style.colour}" stroke-width="{width}"{dashes[style.dash]}/></svg>'
+    right = max(k + 0.6 + 0.22 * len(bars), 1.2 + width)
+    ours = [i for i, name in enumerate(ranking.methods) if styles[name].ours]
+    return Picture(
+        "Mean ranks",
+        marks,
+        Axis("mean rank, 1 is best", low=0.7, high=right),
+        Axis(low=k - 0.4, high=-1.7, categories=ranking.methods, bold=ours),
+        80 + 26 * (k + 1),
     )
