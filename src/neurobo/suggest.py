@@ -18,7 +18,7 @@ import numpy as np
 from neurobo.algorithms import Algorithm, Portfolio, check_physics, resolve
 from neurobo.data import CRASH, Data, Trials
 from neurobo.errors import InvalidInput, check_count
-from neurobo.failures import without_random
+from neurobo.failure_regions import without_random
 from neurobo.feasibility import Bounds, Feasibility, search
 from neurobo.maximise import Score, minimise
 from neurobo.space import Params, Space, SpaceLike

@@ -13,7 +13,7 @@ from scipy.stats import qmc
 import neurobo
 from neurobo.data import CRASH, Data, Trials
 from neurobo.errors import InvalidInput, NeuroboWarning
-from neurobo.failures import ENOUGH, explained
+from neurobo.failure_regions import ENOUGH, explained
 from neurobo.feasibility import Feasibility
 from neurobo.space import Space
 
