@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from optuna.trial import FrozenTrial, TrialState
@@ -14,6 +14,11 @@ INTERRUPTED = "interrupted"
 VOID = "neurobo:void"
 """The system attribute of a failed trial that says nothing about its point: nobody evaluated it to
 its end, and another trial takes its turn."""
+RETRY_OF = "retry_of"
+"""The user attribute of a trial that evaluates the point of another one again: that one's number.
+"""
+CORRECTION_OF = "correction_of"
+"""The user attribute of a trial that corrects the result of another one: that one's number."""
 
 MEMBER = "neurobo:member"
 """The system attribute with the member of a portfolio that proposed the trial."""
@@ -26,6 +31,36 @@ def member_of(trial: FrozenTrial) -> str:
 
 def is_void(trial: FrozenTrial) -> bool:
     return trial.state == TrialState.FAIL and VOID in trial.system_attrs
+
+
+def is_unfinished(trial: FrozenTrial) -> bool:
+    """Whether the trial ended, but its evaluation was lost or interrupted."""
+    return is_void(trial) or trial.user_attrs.get(FAILURE) == INTERRUPTED
+
+
+def replaced(trials: Iterable[FrozenTrial]) -> dict[int, int]:
+    """Which trial stands in the place of which, by their numbers.
+
+    Optuna does not let an ended trial be changed, so the new one says whose place it takes.
+    """
+    found = {}
+    for trial in trials:
+        for mark in (RETRY_OF, CORRECTION_OF):
+            number = trial.user_attrs.get(mark)
+            if isinstance(number, int) and number < trial.number:
+                found[number] = trial.number
+    return found
+
+
+def void_numbers(trials: Sequence[FrozenTrial]) -> set[int]:
+    """The trials that teach nothing and do not count: void ones, and those that are replaced."""
+    return {t.number for t in trials if is_void(t)} | replaced(trials).keys()
+
+
+def counting(trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
+    """The trials that have a place in the budget, or will have one when they are evaluated."""
+    gone = replaced(trials)
+    return [t for t in trials if t.number not in gone and not is_unfinished(t)]
 
 
 def is_crash(trial: FrozenTrial) -> bool:

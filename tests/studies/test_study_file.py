@@ -100,7 +100,7 @@ WRONG = {
     "log at 0": ("low = 1e-5", "low = 0.0", 14, "a log range needs `low` above 0", "low=0.0"),
     "log and step": ("log = true", "log = true, step = 2", 14, "cannot be combined", "step=2"),
     "whole": ("low = 1,", "low = 1.5,", 15, "must be whole", "low=1.5"),
-    "parameter's key": ("low = 1,", "lo = 1, low = 1,", 15, "did you mean `low`?", "got 1"),
+    "parameter's key": ("low = 1,", "lo = 1, low = 1,", 15, "did you mean 'low'?", "got 1"),
     "type": ('"int"', '"real"', 15, "`space.layers.type` must be 'float' or 'int'", "'real'"),
     "no high": (", high = 5.0", "", 13, "a range must have both", "got low"),
     "both kinds": (
@@ -121,7 +121,7 @@ WRONG = {
     "folder": (
         "timeout = 1.5", 'params_file = "../x"', 18, "a name without a folder", "got '../x'",
     ),
-    "unknown table": ("[lease]", "[leases]", 23, "did you mean `lease`?", "got {'sec"),
+    "unknown table": ("[lease]", "[leases]", 23, "did you mean 'lease'?", "got {'sec"),
     "lease": ("seconds = 30", "seconds = 0.1", 24, "`lease.seconds` must be at least 2", "0.1"),
     "pool": ("[lease]", '[pool]\npath = "a.txt"\n[lease]', 23, "end with .npy or .csv", "a.txt"),
     "no pool": ("[lease]", '[pool]\npath = "no.npy"\n[lease]', 24, "must be a file", "no.npy"),

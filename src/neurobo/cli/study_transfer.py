@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from neurobo.cli.shared import DEFAULT, AsJson, File, open_file, read_file, say
-from neurobo.errors import InvalidInput
+from neurobo.errors import InvalidInput, check_choice
 
 
 def import_(
@@ -58,20 +58,21 @@ def import_(
 def export(
     file: File = DEFAULT,
     form: Annotated[
-        str | None, typer.Option("--format", help="csv, json or parquet [default: by --out].")
+        str | None,
+        typer.Option("--format", help="csv, json or parquet.", show_default="by --out, or csv"),
     ] = None,
     to: Annotated[Path | None, typer.Option("--out", help="A file instead of the screen.")] = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="Also running trials and those begun again.")
+        bool, typer.Option("--all", help="Also running trials and those that do not count.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
     """All results as a table."""
+    from neurobo.studies.tally import Tally
     from neurobo.studies.transfer import FORMATS, as_text, table_of, write_parquet
 
     chosen = "json" if as_json else form or (to.suffix.lstrip(".") if to else "") or "csv"
-    if chosen not in FORMATS:
-        raise InvalidInput(f"the format must be one of {list(FORMATS)}, got {chosen!r}")
+    check_choice("the format", chosen, FORMATS)
     if chosen == "parquet" and to is None:
         raise InvalidInput("a Parquet file must have a name (--out), got none")
     study_file, study = open_file(file)
@@ -83,4 +84,6 @@ def export(
         write_parquet(rows, to)
     else:
         to.write_text(as_text(rows, chosen), encoding="utf-8")
-    say(f"wrote {to}")
+    replaced = 0 if everything else Tally.of(study).replaced
+    note = f"; {replaced} replaced (corrected or retried) are left out, --all writes them, too"
+    say(f"wrote {to}{note * bool(replaced)}")

@@ -6,7 +6,7 @@ import re
 from importlib import resources
 from pathlib import Path
 
-from neurobo.errors import InvalidInput
+from neurobo.errors import InvalidInput, check_choice
 
 KINDS = {
     "python": "a Python function",
@@ -19,8 +19,7 @@ _PROGRAMS = {"python": ("objective.py.txt", "{name}_objective.py"),
 
 def write_files(path: Path, kind: str) -> list[Path]:
     """A commented study file and, where it needs one, an example of an objective."""
-    if kind not in KINDS:
-        raise InvalidInput(f"the kind must be one of {list(KINDS)}, got {kind!r}")
+    check_choice("the kind", kind, KINDS)
     if path.suffix != ".toml":
         raise InvalidInput(f"a study file must end with .toml, got {path}")
     name = re.sub(r"\W", "_", path.stem)

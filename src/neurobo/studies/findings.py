@@ -222,6 +222,11 @@ class Findings:
                 f"Lost or interrupted, and begun again as new trials: {self.tally.void}. They do "
                 "not count."
             )
+        if self.tally.replaced:
+            items.append(
+                f"Replaced by other trials, because their result was corrected or they were "
+                f"retried: {self.tally.replaced}. They do not count."
+            )
         spans = [
             (t.datetime_complete - t.datetime_start).total_seconds()
             for t in trials

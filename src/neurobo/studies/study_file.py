@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import tomllib
 from collections.abc import Iterator
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ValidationError
 
-from neurobo.errors import InvalidInput, NeuroboError
+from neurobo.errors import InvalidInput, NeuroboError, did_you_mean
 from neurobo.studies import toml_lines
 from neurobo.studies.schema import Parameter, StudyTable
 
@@ -189,9 +188,8 @@ def _explained(error: dict[str, Any], lines: dict[toml_lines.Path, int]) -> Mist
         return Mistake(line, f"`{name}` must be given, got nothing")
     if kind == "extra_forbidden":
         known = _known_keys(path[:-1])
-        near = difflib.get_close_matches(str(path[-1]), known, n=1)
-        hint = f"did you mean `{near[0]}`?" if near else f"known are {', '.join(known)}"
-        return Mistake(line, f"`{name}` is not a key of a study file ({hint}), got {_short(given)}")
+        hint = did_you_mean(path[-1], known) or f"; known are {', '.join(known)}"
+        return Mistake(line, f"`{name}` is not a key of a study file, got {_short(given)}{hint}")
     if kind == "value_error":
         return Mistake(line, f"{name + ': ' if name else ''}{limits['error']}")
     rule = _RULES.get(kind, error["msg"][:1].lower() + error["msg"][1:])
@@ -269,7 +267,7 @@ def _deeper(study: StudyFile) -> Iterator[Mistake]:
                 yield Mistake(
                     study.line("objective", "command", i),
                     f"objective.command: `{{…}}` must name one of {sorted(known)} "
-                    f"(write {{{{ for a brace), got {{{name}}}",
+                    f"(write {{{{ for a brace), got {{{name}}}{did_you_mean(name, known)}",
                 )
         yield from _unspeakable(study)
 

@@ -12,15 +12,9 @@ from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from neurobo.studies.lease import ATTEMPT, is_leased, seconds_left
-from neurobo.trial_marks import FAILURE, INTERRUPTED, is_feasible, is_void, least_violating
+from neurobo.trial_marks import counting, is_feasible, is_unfinished, least_violating
 
 SPARKS = "▁▂▃▄▅▆▇█"
-
-
-def counts(trial: FrozenTrial) -> bool:
-    """Whether an ended trial is one of the budget's."""
-    interrupted = trial.user_attrs.get(FAILURE) == INTERRUPTED
-    return trial.state.is_finished() and not is_void(trial) and not interrupted
 
 
 @dataclass(frozen=True)
@@ -31,16 +25,22 @@ class Tally:
     waiting: int
     void: int
     """Lost or interrupted, and begun again."""
+    replaced: int
+    """Results that were corrected, and failures that are evaluated again."""
     maximize: bool
 
     @staticmethod
     def of(study: Study) -> Tally:
         everything = study.get_trials(deepcopy=False)
+        ended = [t for t in everything if t.state.is_finished()]
+        trials = [t for t in counting(everything) if t.state.is_finished()]
+        void = sum(map(is_unfinished, ended))
         return Tally(
-            trials=[t for t in everything if counts(t)],
+            trials=trials,
             running=[t for t in everything if t.state == TrialState.RUNNING],
             waiting=sum(t.state == TrialState.WAITING for t in everything),
-            void=sum(t.state.is_finished() and not counts(t) for t in everything),
+            void=void,
+            replaced=len(ended) - len(trials) - void,
             maximize=study.direction == StudyDirection.MAXIMIZE,
         )
 
@@ -122,6 +122,7 @@ def as_dict(tally: Tally) -> dict[str, Any]:
         ],
         "waiting": tally.waiting,
         "lost_or_interrupted": tally.void,
+        "replaced": tally.replaced,
         "retried": tally.retried,
         "feasible": len(tally.feasible) if tally.constrained else None,
         "best": None

@@ -18,16 +18,14 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from neurobo.errors import InvalidInput, MissingPackage
 from neurobo.space import Params, Space
-from neurobo.studies.lease import RETRY_OF
 from neurobo.studies.objective import written
 from neurobo.studies.study_file import StudyFile
-from neurobo.studies.tally import counts
-from neurobo.trial_marks import FAILURE, is_feasible
+from neurobo.trial_marks import FAILURE, RETRY_OF, counting, is_feasible, replaced
 
 SOURCE = "imported_from"
 """The user attribute of an imported trial: the file's name, a digest of its content, the line."""
 FORMATS = ("csv", "json", "parquet")
-OWN = ("id", "state", "value", "feasible", "started", "ended", "failure", "retry_of")
+OWN = ("id", "state", "value", "feasible", "started", "ended", "failure", "retry_of", "replaced_by")
 """Columns of an export besides parameters, constraints and attributes."""
 
 
@@ -152,14 +150,20 @@ def store_rows(study: Study, space: Space, path: Path, reading: Reading) -> Iter
 
 
 def table_of(study: Study, file: StudyFile, *, everything: bool = False) -> list[dict[str, Any]]:
-    """One row for each trial that ended; with `everything` also those begun again, and running."""
-    trials = [t for t in study.get_trials(deepcopy=False) if everything or counts(t)]
+    """One row for each trial that counts and has ended; with `everything` for all trials, and which
+    one stands in the place of which."""
+    known = study.get_trials(deepcopy=False)
+    trials = known if everything else [t for t in counting(known) if t.state.is_finished()]
     params = _columns(file.space.distributions, "param_")
     constraints = _columns(file.table.constraints, "constraint_", {*params.values()})
     taken = {*params.values(), *constraints.values()}
     names = sorted({name for t in trials for name in t.user_attrs} - {FAILURE, RETRY_OF})
     attrs = _columns(names, "attr_", taken)
-    return [_exported(trial, params, constraints, attrs) for trial in trials]
+    rows = [_exported(trial, params, constraints, attrs) for trial in trials]
+    if everything:
+        places = replaced(known)
+        rows = [{**row, "replaced_by": places.get(row["id"])} for row in rows]
+    return rows
 
 
 def _columns(names: Iterable[str], prefix: str, taken: set[str] | None = None) -> dict[str, str]:
