@@ -95,6 +95,23 @@ def test_compiled_code_is_kept_in_the_user_s_cache_folder(
     cache._set_here.clear()
 
 
+def test_keeping_compiled_code_is_silent(tmp_path: Path) -> None:
+    """Twice: JAX warns when it reads from a cache that it cannot limit."""
+    code = (
+        "from neurobo.cli.cache import keep_compiled; keep_compiled(); import jax; "
+        "jax.config.update('jax_persistent_cache_min_compile_time_secs', 0); "
+        "jax.jit(lambda x: x + 1)(1.0)"
+    )
+    env = {name: v for name, v in os.environ.items() if not name.startswith("JAX_")}
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True,
+            env={**env, "XDG_CACHE_HOME": str(tmp_path), "JAX_PLATFORMS": "cpu"},
+        )  # fmt: skip
+        assert done.stderr == ""
+    assert list((tmp_path / "neurobo" / "compiled").iterdir())
+
+
 def test_what_the_user_has_set_for_jax_stays(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

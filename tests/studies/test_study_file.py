@@ -14,7 +14,8 @@ from studies.made import neurobo
 
 from neurobo.errors import InvalidInput
 from neurobo.studies.beginning import KINDS, write_files
-from neurobo.studies.explain import doubts, meaning
+from neurobo.studies.executes import doubts
+from neurobo.studies.explain import meaning
 from neurobo.studies.study_file import InvalidStudyFile, read_study
 from neurobo.studies.toml_lines import lines_of
 
@@ -198,8 +199,8 @@ def test_pools_of_both_kinds(tmp_path: Path) -> None:
     [
         ("name,a\nx,1\ny,two\n", "line 3: 'a' must be a number, got 'two'"),
         ("name,a\nx,1,5\n", "line 2: a row must have 2 cells, got 3"),
-        ("name,a\n", "must have a heading and rows, got 1 rows"),
-        ("id,a\nx,1\n", "`ids` must be one of the columns"),
+        ("name,a\n", "must have a heading and rows, got only a heading"),
+        ("id,a\nx,1\n", "`ids` must be one of ['id', 'a'], got 'name'"),
     ],
 )
 def test_bad_pools(content: str, message: str, tmp_path: Path) -> None:
@@ -248,7 +249,7 @@ def test_checking_runs_nothing_that_the_file_names(tmp_path: Path) -> None:
 
 def test_doubts(tmp_path: Path) -> None:
     (told,) = doubts(read_study(_write(tmp_path, GOOD)))
-    assert told == "line 19: the program './simulate' is not there"
+    assert told == f"line 19: the program './simulate' is not there (in {tmp_path})"
     (tmp_path / "simulate").write_text("#!/bin/sh\n")
     (told,) = doubts(read_study(tmp_path / "study.toml"))
     assert "may not be executed (chmod +x)" in told

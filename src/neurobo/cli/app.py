@@ -171,10 +171,20 @@ def run() -> None:
     try:
         app()
     except NeuroboError as error:
-        text = f"error: {error}"
-        # The terminal breaks long lines: a message can be copied, and found by `grep`.
-        Console(stderr=True).print(text, style="red", markup=False, highlight=False, soft_wrap=True)
+        _say_error(str(error))
         raise SystemExit(2) from None
+    except OSError as error:
+        if error.filename is None:
+            raise  # not about a file that the user may have named
+        _say_error(f"{error.filename} cannot be used: {error.strerror}")
+        raise SystemExit(2) from None
+
+
+def _say_error(text: str) -> None:
+    # The terminal breaks long lines: a message can be copied, and found by `grep`.
+    Console(stderr=True).print(
+        f"error: {text}", style="red", markup=False, highlight=False, soft_wrap=True
+    )
 
 
 __all__ = ["app", "main", "run"]

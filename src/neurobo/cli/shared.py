@@ -42,6 +42,14 @@ def open_file(path: Path, *, create: bool = False) -> tuple[StudyFile, Study]:
     return file, open_study(file, create=create)
 
 
+def check_target(path: Path | None) -> None:
+    """Refuse a place to write to whose folder is not there, before any heavy work."""
+    if path is not None and not path.absolute().parent.is_dir():
+        raise InvalidInput(
+            f"--out must be in a folder that exists, got {path}: there is no {path.parent}"
+        )
+
+
 def trial_number(text: str) -> int:
     """The number of a trial, as a user writes it."""
     try:

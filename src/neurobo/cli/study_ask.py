@@ -11,7 +11,17 @@ import typer
 from rich.table import Table
 from typer.core import TyperCommand
 
-from neurobo.cli.shared import DEFAULT, AsJson, File, open_file, out, plain, say, trial_number
+from neurobo.cli.shared import (
+    DEFAULT,
+    AsJson,
+    File,
+    open_file,
+    out,
+    plain,
+    read_file,
+    say,
+    trial_number,
+)
 from neurobo.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -81,11 +91,12 @@ def tell(
     but the algorithm, the budget, `best` and the report leave it out.
     """
     from neurobo.studies.ask_tell import correct_result, outcome_told, tell_result
-    from neurobo.studies.store import explained
+    from neurobo.studies.store import explained, open_study
 
+    study_file = read_file(file)  # first: who forgets the file has its place taken by the ID
     number = trial_number(trial)
     measured = None if value is None else _number("the value", value)
-    study_file, study = open_file(file)
+    study = open_study(study_file, create=False)
     names = study_file.table.constraints
     outcome = outcome_told(measured, _constraints(constraint), failed, names)
     with explained(study_file):

@@ -11,7 +11,17 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from neurobo.cli.shared import DEFAULT, AsJson, File, open_file, out, plain, print_best, say
+from neurobo.cli.shared import (
+    DEFAULT,
+    AsJson,
+    File,
+    check_target,
+    open_file,
+    out,
+    plain,
+    print_best,
+    say,
+)
 from neurobo.errors import NeuroboError, check_choice
 
 if TYPE_CHECKING:
@@ -144,6 +154,7 @@ def explain(file: File = DEFAULT, as_json: AsJson = False) -> None:
 
 def _open_to_write(file: Path, to: Path | None, ending: str) -> tuple[StudyFile, Study, Path]:
     """A study, and where to write about it: beside its file, unless the user says where."""
+    check_target(to)
     study_file, study = open_file(file)
     return study_file, study, to or study_file.path.with_suffix(ending)
 

@@ -14,7 +14,6 @@ from neurobo.cli.shared import (
     DEFAULT,
     AsJson,
     File,
-    open_file,
     out,
     plain,
     print_best,
@@ -165,13 +164,14 @@ def retry(
     the algorithm, the budget, `best` and the report leave them out.
     """
     from neurobo.studies import lease
-    from neurobo.studies.store import explained
+    from neurobo.studies.store import explained, open_study
 
+    study_file = read_file(file)
     numbers = [trial_number(text) for text in trials or ()]
     if bool(numbers) == failed:
         got = "both" if failed else "neither"
         raise InvalidInput(f"`retry` needs either numbers of trials or --failed, got {got}")
-    study_file, study = open_file(file)
+    study = open_study(study_file, create=False)
     with explained(study_file):
         queued = lease.retry(study, study_file.space, None if failed else numbers)
     if as_json:

@@ -13,7 +13,7 @@ from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 from neurobo.errors import InvalidInput, SpaceExhausted, check_choice
 from neurobo.loop import ask
 from neurobo.sampler import trials_of_study
-from neurobo.studies.lease import give_up_expired, lease, new_trial, successor
+from neurobo.studies.lease import give_up_expired, known_trials, lease, new_trial, successor
 from neurobo.studies.store import suggesting
 from neurobo.studies.study_file import StudyFile
 from neurobo.suggest import is_exhausted
@@ -167,7 +167,7 @@ def _trial(study: Study, number: int) -> FrozenTrial:
     trials = study.get_trials(deepcopy=False)
     if not 0 <= number < len(trials):
         raise InvalidInput(
-            f"a result must belong to a trial, got {number}; there are {len(trials)} trials"
+            f"a result must belong to a trial of the study, got {number}, {known_trials(trials)}"
         )
     return trials[number]
 

@@ -17,8 +17,8 @@ from neurobo.studies.study_file import StudyFile
 
 _FILE = re.compile(r"[^\s:]*\.[A-Za-z]\w{0,7}")
 """A word that ends like a file's name: simulate.py, data/mesh.msh; not 1.5, not a URL."""
-_WRITES = re.compile(r"(-o|--?(out|output|log|save|write|report)[\w-]*)$")
-"""Options whose file need not be there yet."""
+_NO_FILE_YET = re.compile(r"(-m|-o|--?(out|output|log|save|write|report)[\w-]*)$")
+"""Options whose value is a file that need not be there yet, or a module (`python -m`)."""
 
 
 def executed(file: StudyFile) -> list[str]:
@@ -68,7 +68,7 @@ def _doubts_about_command(file: StudyFile) -> list[str]:
     elif "/" in program and not missing and not shutil.which(str(place)):
         found.append(f"{program!r} may not be executed (chmod +x)")
     for before, argument in pairwise(command):
-        if not _WRITES.match(before) and (name := _missing_file(file, argument)):
+        if not _NO_FILE_YET.match(before) and (name := _missing_file(file, argument)):
             others = [path.name for path in Path(name).parent.glob("*") if path.is_file()]
             hint = did_you_mean(Path(name).name, others)
             found.append(f"the file {argument!r} is not there ({name}){hint}")

@@ -8,6 +8,7 @@ from typing import Any
 from neurobo.pool import CANDIDATE
 from neurobo.studies.executes import command_line
 from neurobo.studies.objective import kept_folder
+from neurobo.studies.pool_file import read_with
 from neurobo.studies.study_file import StudyFile
 
 
@@ -53,7 +54,10 @@ def parameters(file: StudyFile) -> list[dict[str, Any]]:
         rows.append({"name": name, "values": f"{kind}{p.low:g} to {p.high:g}{how}"})
     if file.pool is not None:
         count, columns = len(file.pool), file.pool.columns
-        rows.append({"name": CANDIDATE, "values": f"{count} candidates, {columns} features each"})
+        how = read_with(file.folder, file.table.pool) if file.table.pool is not None else ""
+        values = f"{count} candidates, {columns} features each"
+        values += f" (read with {how})" if how else ""
+        rows.append({"name": CANDIDATE, "values": values})
     return rows
 
 

@@ -197,7 +197,7 @@ def _check_retriable(
 ) -> None:
     if not 0 <= number < len(trials):
         raise InvalidInput(
-            f"a trial to retry must be in the study, got {number}; there are {len(trials)} trials"
+            f"a trial to retry must be in the study, got {number}, {known_trials(trials)}"
         )
     trial = trials[number]
     if (again := replaced(trials).get(number)) is not None:
@@ -217,6 +217,13 @@ def _check_retriable(
             f"a trial to retry must lie in the space of the study file, got {number} at "
             f"{trial.params}"
         )
+
+
+def known_trials(trials: Sequence[FrozenTrial]) -> str:
+    """The end of a message about a number that no trial has."""
+    if len(trials) < 2:
+        return "but there is only trial 0" if trials else "but there is no trial yet"
+    return f"but there are only trials 0 to {len(trials) - 1}"
 
 
 def successor(study: Study, number: int) -> FrozenTrial | None:
