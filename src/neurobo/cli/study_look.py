@@ -154,7 +154,6 @@ def explain(file: File = DEFAULT, as_json: AsJson = False) -> None:
 
 def _open_to_write(file: Path, to: Path | None, ending: str) -> tuple[StudyFile, Study, Path]:
     """A study, and where to write about it: beside its file, unless the user says where."""
-    check_target(to)
     study_file, study = open_file(file)
     return study_file, study, to or study_file.path.with_suffix(ending)
 
@@ -170,6 +169,7 @@ def report(
     """Write one HTML page about the study: it needs nothing but a browser."""
     from neurobo.studies.report import write_report
 
+    check_target(to)
     study_file, study, target = _open_to_write(file, to, ".html")
     with Console(stderr=True).status("looking at the results …"):
         write_report(study_file, study, target)

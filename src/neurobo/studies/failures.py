@@ -32,7 +32,7 @@ class FailureNotes:
         if trial.state != TrialState.FAIL or len(self._kinds) >= KINDS:
             return
         reason = str(trial.user_attrs.get(FAILURE, "no reason is known"))
-        kind = re.sub(r"\d+(\.\d+)?(e[+-]?\d+)?", "#", reason)
+        kind = re.sub(r"-?\d+(\.\d+)?(e[+-]?\d+)?", "#", reason)
         if kind in self._kinds:
             return
         self._kinds.add(kind)
