@@ -32,7 +32,7 @@ def read_with(folder: Path, table: PoolTable) -> str:
 def _array(path: Path) -> np.ndarray:
     try:
         # NumPy refuses arrays of objects, which could run code.
-        return np.asarray(np.load(path, allow_pickle=False))
+        return np.asarray(np.load(path))
     except (ValueError, OSError, EOFError) as error:
         raise InvalidInput(
             f"the pool must be a .npy array of numbers, got {path}: {error}"
