@@ -182,8 +182,7 @@ ATTEMPTS = 5
 
 def _turn(study: Study, trial: FrozenTrial) -> int:
     """The trial's number without those that are void: a crash does not change what comes next."""
-    void = void_numbers(study.get_trials(deepcopy=False))
-    return trial.number - sum(number < trial.number for number in void)
+    return trial.number - sum(number < trial.number for number in void_numbers(study))
 
 
 def _holds(space: Space, trials: Trials, params: Params) -> bool:
@@ -217,10 +216,9 @@ def trials_of_study(study: Study, space: Space, *, without: int | None = None) -
     space are left out."""
     sign = -1.0 if study.direction == StudyDirection.MAXIMIZE else 1.0
     params, values, pending, constraints, crashed, members = [], [], [], [], [], []
-    trials = study.get_trials(deepcopy=False)
-    left_out = {without, *void_numbers(trials)}
-    for t in trials:
-        if t.number in left_out or t.state == TrialState.WAITING:
+    void = void_numbers(study)
+    for t in study.get_trials(deepcopy=False):
+        if t.number == without or t.state == TrialState.WAITING or t.number in void:
             continue
         point = suggested(t) if t.state == TrialState.RUNNING else t.params
         if not space.contains(point):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import numpy as np
+from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 FAILURE = "failure"
@@ -33,11 +34,6 @@ def is_void(trial: FrozenTrial) -> bool:
     return trial.state == TrialState.FAIL and VOID in trial.system_attrs
 
 
-def is_unfinished(trial: FrozenTrial) -> bool:
-    """Whether the trial ended, but its evaluation was lost or interrupted."""
-    return is_void(trial) or trial.user_attrs.get(FAILURE) == INTERRUPTED
-
-
 def replaced(trials: Iterable[FrozenTrial]) -> dict[int, int]:
     """Which trial stands in the place of which, by their numbers.
 
@@ -47,20 +43,29 @@ def replaced(trials: Iterable[FrozenTrial]) -> dict[int, int]:
     for trial in trials:
         for mark in (RETRY_OF, CORRECTION_OF):
             number = trial.user_attrs.get(mark)
-            if isinstance(number, int) and number < trial.number:
+            if isinstance(number, int) and 0 <= number < trial.number:
                 found[number] = trial.number
     return found
 
 
-def void_numbers(trials: Sequence[FrozenTrial]) -> set[int]:
-    """The trials that teach nothing and do not count: void ones, and those that are replaced."""
-    return {t.number for t in trials if is_void(t)} | replaced(trials).keys()
+def void_numbers(study: Study) -> set[int]:
+    """The numbers of the void trials, and of those whose place another trial has taken."""
+    trials = study.get_trials(deepcopy=False)
+    found = {t.number for t in trials if is_void(t)}
+    found.update(replaced(trials))
+    return found
 
 
-def counting(trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
-    """The trials that have a place in the budget, or will have one when they are evaluated."""
-    gone = replaced(trials)
-    return [t for t in trials if t.number not in gone and not is_unfinished(t)]
+def counting(study: Study, trials: Sequence[FrozenTrial] | None = None) -> list[FrozenTrial]:
+    """The ended trials of a study that count as evaluations: not void, not interrupted."""
+    void = void_numbers(study)
+    return [
+        t
+        for t in (study.get_trials(deepcopy=False) if trials is None else trials)
+        if t.state.is_finished()
+        and t.number not in void
+        and t.user_attrs.get(FAILURE) != INTERRUPTED
+    ]
 
 
 def is_crash(trial: FrozenTrial) -> bool:

@@ -24,7 +24,7 @@ from neurobo.studies.tally import Tally
 from neurobo.trial_marks import counting, replaced
 from neurobo.workers import Outcome
 
-BROKEN = 'command = ["python3", "nope.py", "{x}"]'
+BROKEN = 'command = ["sh", "-c", "echo no licence >&2; exit 1", "{x}"]'
 
 
 @pytest.fixture(autouse=True)
@@ -46,13 +46,12 @@ def _json(*arguments: Any) -> Any:
 # retry ------------------------------------------------------------------------------------------
 
 
-def test_a_wrong_command_does_not_spend_the_study(tmp_path: Path) -> None:
-    """From a misspelt program over its repair to a run that has its whole budget."""
+def test_a_program_that_fails_does_not_spend_the_study(tmp_path: Path) -> None:
+    """From a program that fails over its repair to a run that has its whole budget."""
     path = study(tmp_path, BROKEN, trials=3)
     done = neurobo("run", path)
     assert done.returncode == 1
-    assert "can't open file" in done.stdout  # what the program says on standard error
-    assert done.stdout.count("can't open file") == 1
+    assert done.stdout.count("    no licence") == 1  # what the program says on standard error
     assert "3 of 3 evaluations failed" in done.stdout
     again = neurobo("run", path)
     assert f"`neurobo retry {path} --failed` queues the failed trials again" in again.stdout
@@ -78,7 +77,7 @@ def test_a_retried_trial_is_no_failure_to_learn_from(tmp_path: Path) -> None:
     assert trials_of_study(opened, file.space).crashed == [True, True]
     assert retry(opened, file.space, [1]) == {1: 2}
     assert trials_of_study(opened, file.space).crashed == [True]
-    assert [t.number for t in counting(opened.trials)] == [0, 2]
+    assert [t.number for t in counting(opened)] == [0]
     (again,) = ask_points(file, opened, 1)
     assert (again.id, again.params) == (2, opened.trials[1].params)
 
@@ -147,12 +146,12 @@ def test_each_new_kind_of_failure_is_shown_once(tmp_path: Path) -> None:
         "def f(p):\n"
         "    kind = int(abs(p['x']) * 1000) % 2\n"
         "    if kind: raise ValueError(f'too cold by {p[\"x\"]}')\n"
-        "    raise KeyError('missing')\n"
+        "    raise RuntimeError('missing')\n"
     )
     path = study(tmp_path, goal=goal, trials=8, top="n_startup_trials = 8")
     shown = neurobo("run", path).stdout
     assert shown.count("its output ends with") == 2
-    assert "raise KeyError('missing')" in shown
+    assert "raise RuntimeError('missing')" in shown
     assert "raise ValueError(" in shown
 
 

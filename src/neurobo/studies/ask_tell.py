@@ -17,7 +17,7 @@ from neurobo.studies.lease import give_up_expired, known_trials, lease, new_tria
 from neurobo.studies.store import suggesting
 from neurobo.studies.study_file import StudyFile
 from neurobo.suggest import is_exhausted
-from neurobo.trial_marks import CORRECTION_OF, FAILURE, MEMBER, RETRY_OF, is_void, member_of
+from neurobo.trial_marks import CORRECTION_OF, FAILURE, MEMBER, RETRY_OF, member_of
 from neurobo.workers import Outcome
 
 LATE_FOR = "late_result_of"
@@ -152,7 +152,7 @@ def correct_result(study: Study, number: int, outcome: Outcome) -> FrozenTrial:
             f"only a result that was told can be replaced, got trial {number}, which is "
             f"{trial.state.name.lower()}{again}"
         )
-    if is_void(trial) and not trial.params:
+    if not trial.params:
         raise InvalidInput(f"trial {number} was lost before it had a point, got a result for it")
     kept = {
         name: value

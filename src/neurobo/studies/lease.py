@@ -180,7 +180,7 @@ def retry(study: Study, space: Space, numbers: Sequence[int] | None = None) -> d
     The old ones stay in the study; they teach nothing any more and do not count.
     """
     trials = study.get_trials(deepcopy=False)
-    failed = {t.number for t in counting(trials) if t.state == TrialState.FAIL}
+    failed = {t.number for t in counting(study) if t.state == TrialState.FAIL}
     for number in numbers or ():
         _check_retriable(trials, failed, space, number)
     chosen = sorted(failed if numbers is None else set(numbers))

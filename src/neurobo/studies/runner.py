@@ -24,7 +24,7 @@ from neurobo.studies.objective import Requests
 from neurobo.studies.programs import Programs
 from neurobo.studies.store import explained, open_study, suggesting
 from neurobo.studies.study_file import StudyFile
-from neurobo.trial_marks import FAILURE, VOID, counting
+from neurobo.trial_marks import FAILURE, INTERRUPTED, VOID, counting, void_numbers
 from neurobo.workers import Outcome
 
 NOT_NEEDED = "not needed: others had begun the last trial"
@@ -39,7 +39,7 @@ class Shared:
 
     def __init__(self, file: StudyFile, study: Study, note: Callable[[str], None]) -> None:
         self.study = study
-        self.finished = self._count()
+        self.finished = len(counting(study))
         self.patience: float | None = TICK
         self._file, self._note = file, note
         self._seconds, self._retries = file.table.lease.seconds, file.table.retries
@@ -63,18 +63,21 @@ class Shared:
         mine = self.leases.held
         for number in give_up_expired(self.study, self._file.space, self._retries, without=mine):
             self._note(f"trial {number} was lost: its runner died")
-        self.finished = self._count()
+        self.finished = len(counting(self.study))
 
     def begun(self, own: int) -> int:
         return len(self._counting())
 
     def _counting(self) -> list[FrozenTrial]:
         """Trials that are or will be one of the budget's."""
-        trials = counting(self.study.get_trials(deepcopy=False))
-        return [t for t in trials if t.state != TrialState.WAITING]
-
-    def _count(self) -> int:
-        return sum(t.state.is_finished() for t in self._counting())
+        void = void_numbers(self.study)
+        return [
+            t
+            for t in self.study.get_trials(deepcopy=False)
+            if t.state != TrialState.WAITING
+            and t.number not in void
+            and t.user_attrs.get(FAILURE) != INTERRUPTED
+        ]
 
     def ask(self) -> Trial | None:
         trial = new_trial(self.study, lease(self._seconds, by_process=True))
@@ -96,14 +99,14 @@ class Shared:
             self._note(f"trial {trial.number} was lost: {outcome.failure}")
             give_up(self.study, self._stored(trial), self._file.space, self._retries,
                     f"lost: {outcome.failure}")  # fmt: skip
-            self.finished = self._count()
+            self.finished = len(counting(self.study))
             return None
         told: FrozenTrial | None
         try:
             told = ask_tell.record(self.study, trial._trial_id, outcome)
         except UpdateFinishedTrialError:  # this machine slept, and the lease ran out
             told = ask_tell.accept_late(self.study, trial.number, outcome, self._note)
-        self.finished = self._count()
+        self.finished = len(counting(self.study))
         return told
 
     def abandon(self, trial: Trial, reason: str) -> None:

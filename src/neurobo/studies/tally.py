@@ -12,7 +12,15 @@ from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from neurobo.studies.lease import ATTEMPT, is_leased, seconds_left
-from neurobo.trial_marks import counting, is_feasible, is_unfinished, least_violating
+from neurobo.trial_marks import (
+    FAILURE,
+    INTERRUPTED,
+    VOID,
+    counting,
+    is_feasible,
+    least_violating,
+    replaced,
+)
 
 SPARKS = "▁▂▃▄▅▆▇█"
 
@@ -32,15 +40,15 @@ class Tally:
     @staticmethod
     def of(study: Study) -> Tally:
         everything = study.get_trials(deepcopy=False)
-        ended = [t for t in everything if t.state.is_finished()]
-        trials = [t for t in counting(everything) if t.state.is_finished()]
-        void = sum(map(is_unfinished, ended))
+        trials = counting(study, everything)
+        ended = sum(t.state.is_finished() for t in everything)
+        exchanged = sum(map(_was_evaluated, (everything[i] for i in replaced(everything))))
         return Tally(
             trials=trials,
             running=[t for t in everything if t.state == TrialState.RUNNING],
             waiting=sum(t.state == TrialState.WAITING for t in everything),
-            void=void,
-            replaced=len(ended) - len(trials) - void,
+            void=ended - len(trials) - exchanged,
+            replaced=exchanged,
             maximize=study.direction == StudyDirection.MAXIMIZE,
         )
 
@@ -99,6 +107,11 @@ class Tally:
         low, high = some[-1], some[0]
         places = [round((v - low) / (high - low) * (len(SPARKS) - 1)) for v in some]
         return "".join(SPARKS[i] for i in places)
+
+
+def _was_evaluated(trial: FrozenTrial) -> bool:
+    """Whether a trial whose place another one has taken had been evaluated to its end."""
+    return VOID not in trial.system_attrs and trial.user_attrs.get(FAILURE) != INTERRUPTED
 
 
 def elapsed(trial: FrozenTrial, now: datetime) -> float:

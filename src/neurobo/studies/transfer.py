@@ -154,7 +154,7 @@ def table_of(study: Study, file: StudyFile, *, everything: bool = False) -> list
     """One row for each trial that counts and has ended; with `everything` for all trials, and which
     one stands in the place of which."""
     known = study.get_trials(deepcopy=False)
-    trials = known if everything else [t for t in counting(known) if t.state.is_finished()]
+    trials = known if everything else counting(study)
     params = _columns(file.space.distributions, "param_")
     constraints = _columns(file.table.constraints, "constraint_", {*params.values()})
     taken = {*params.values(), *constraints.values()}
