@@ -39,7 +39,7 @@ MISTAKES = {
     ),
     "unknown database": (
         ["run"], {'name = "test"': 'name = "test"\nstorage = "foo://host"'},
-        "the storage foo://host cannot be used: SQLAlchemy knows no such kind of database",
+        "the storage foo://host cannot be used: there is no such kind of database",
     ),
     "nothing begun": (["status"], {'name = "test"': 'name = "x"'}, "got none called 'x'"),
     "value that is no number": (["tell", "0", "2,5"], {}, "got '2,5'; write 2.5"),

@@ -216,7 +216,7 @@ def _cause(error: BaseException) -> str:
         "locked": f"others have kept it busy for more than {PATIENCE} s",
         "No module named 'psycopg'": "its driver is missing: pip install 'neurobo[postgres]'",
         "No module named": "its driver is not installed",
-        "Can't load plugin": "SQLAlchemy knows no such kind of database",
+        "Can't load plugin": "there is no such kind of database",
     }
     found = [hint for sign, hint in hints.items() if sign in text]
     return f"{found[0]} ({text})" if found else text
