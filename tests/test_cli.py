@@ -4,15 +4,24 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
+from typer.testing import CliRunner
 
 import neurobo
+from neurobo.algorithms import resolve
 from neurobo.cli import cache
+from neurobo.cli.app import app
 from neurobo.demo import SPACE, TEXTBOOK, tank
+from neurobo.errors import did_you_mean
 from neurobo.space import Space
 
+SOURCE = Path(__file__).parents[1] / "src"
 NEUROBO = str(Path(sys.executable).parent / "neurobo")
 
 
@@ -71,6 +80,86 @@ def test_help_is_there_and_light() -> None:
     subprocess.run([sys.executable, "-c", heavy], check=True)
 
 
+def _commands(group: Any, *path: str) -> Iterator[tuple[tuple[str, ...], Any]]:
+    yield path, group
+    for name, command in getattr(group, "commands", {}).items():
+        yield from _commands(command, *path, name)
+
+
+ALL = dict(_commands(typer.main.get_command(app)))
+
+
+@pytest.mark.parametrize("path", ALL, ids=" ".join)
+def test_help_shows_every_word_of_every_option(
+    path: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing in brackets is taken for markup."""
+    monkeypatch.setenv("COLUMNS", "300")
+    shown = " ".join(CliRunner().invoke(app, [*path, "--help"]).output.split())
+    about = ALL[path].help or ""
+    told = [about, *(getattr(p, "help", None) or "" for p in ALL[path].params)]
+    for text in told:
+        assert all(word in shown for word in text.replace("`", "").split())
+    for parameter in ALL[path].params:
+        if isinstance(default := getattr(parameter, "show_default", None), str):
+            assert f"[default: ({default})]" in shown
+
+
+def test_defaults_that_are_not_constants_are_in_the_help() -> None:
+    expected = {
+        "run": "as in the file", "ask": "as in the file", "report": "beside the study file",
+        "plot": "NAME.plots beside the file", "export": "by --out, or csv",
+    }  # fmt: skip
+    for name, default in expected.items():
+        shown = CliRunner().invoke(app, [name, "--help"], env={"COLUMNS": "300"}).output
+        assert f"[default: ({default})]" in shown
+
+
+def test_the_version_is_told() -> None:
+    assert _run("--version").stdout == f"neurobo {neurobo.__version__}\n"
+
+
+MAIN = "import sys; from neurobo.cli import main; sys.exit(main())"
+
+
+@pytest.mark.parametrize("module", ["typer", "optuna", "jax"])
+def test_ctrl_c_while_a_command_starts(module: str, tmp_path: Path) -> None:
+    """The signal comes while a package is imported."""
+    (tmp_path / f"{module}.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)")
+    env = {**os.environ, "PYTHONPATH": f"{tmp_path}:{SOURCE}"}
+    done = subprocess.run(
+        [sys.executable, "-c", MAIN, "demo"], capture_output=True, text=True, env=env, check=False
+    )
+    assert (done.returncode, done.stderr) == (130, "interrupted\n")
+
+
+def test_ctrl_c_that_a_package_turns_into_an_error(tmp_path: Path) -> None:
+    text = (
+        "import os, signal\ntry:\n    os.kill(os.getpid(), signal.SIGINT)\n"
+        "except KeyboardInterrupt:\n    raise ImportError('half imported') from None\n"
+    )
+    (tmp_path / "optuna.py").write_text(text)
+    env = {**os.environ, "PYTHONPATH": f"{tmp_path}:{SOURCE}"}
+    done = subprocess.run(
+        [sys.executable, "-c", MAIN, "demo"], capture_output=True, text=True, env=env, check=False
+    )
+    assert (done.returncode, done.stderr) == (130, "interrupted\n")
+
+
+def test_the_installed_command_is_the_one_that_answers_ctrl_c() -> None:
+    project = tomllib.loads((SOURCE.parent / "pyproject.toml").read_text())
+    assert project["project"]["scripts"] == {"neurobo": "neurobo.cli:main"}
+
+
+def test_words_that_are_nearly_right_are_recognised() -> None:
+    assert did_you_mean("Neural-Gredy", ["auto", "neural-greedy"]) == (
+        "; did you mean 'neural-greedy'?"
+    )
+    assert did_you_mean("zebra", ["auto", "neural-greedy"]) == ""
+    with pytest.raises(neurobo.NeuroboError, match="got 'ato'; did you mean 'auto'"):
+        resolve("ato")
+
+
 def test_the_demo_s_reference_point_is_valid() -> None:
     assert Space.of(SPACE).contains(TEXTBOOK)
     assert 1.0 < tank(TEXTBOOK) < 5.0
@@ -93,6 +182,23 @@ def test_compiled_code_is_kept_in_the_user_s_cache_folder(
     assert "JAX_COMPILATION_CACHE_DIR" not in cache.environment()  # an objective's JAX is its own
     assert cache.environment()["XDG_CACHE_HOME"] == str(tmp_path)
     cache._set_here.clear()
+
+
+def test_keeping_compiled_code_is_silent(tmp_path: Path) -> None:
+    """Twice: JAX warns when it reads from a cache that it cannot limit."""
+    code = (
+        "from neurobo.cli.cache import keep_compiled; keep_compiled(); import jax; "
+        "jax.config.update('jax_persistent_cache_min_compile_time_secs', 0); "
+        "jax.jit(lambda x: x + 1)(1.0)"
+    )
+    env = {name: v for name, v in os.environ.items() if not name.startswith("JAX_")}
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True,
+            env={**env, "XDG_CACHE_HOME": str(tmp_path), "JAX_PLATFORMS": "cpu"},
+        )  # fmt: skip
+        assert done.stderr == ""
+    assert list((tmp_path / "neurobo" / "compiled").iterdir())
 
 
 def test_what_the_user_has_set_for_jax_stays(

@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from small import WITH_A_LAW, small
 
 import neurobo
 from neurobo.algorithms import Algorithm
-from small import WITH_A_LAW, small
 
 GOLDEN = Path(__file__).with_name("golden.json")
 SEEDS = (0, 1)
@@ -29,7 +29,7 @@ CLOSE = 1e-6
 """Elsewhere than on the machine that wrote them, where processors and versions round otherwise."""
 
 # All spaces have four columns, so that most cases share compiled functions.
-FLOATS: Any = {name: (-2.0, 3.0) for name in "abcd"}
+FLOATS: Any = dict.fromkeys("abcd", (-2.0, 3.0))
 MIXED: Any = {
     "rate": neurobo.Float(1e-4, 1.0, log=True),
     "layers": neurobo.Int(1, 9),

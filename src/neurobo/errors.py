@@ -1,7 +1,8 @@
 """Everything neurobo raises on purpose. Messages say the rule, then what was given."""
 
+import difflib
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Any
 
 
@@ -29,6 +30,13 @@ class NeuroboWarning(UserWarning):
     """Something the user should know; the work goes on."""
 
 
+def did_you_mean(word: Any, choices: Iterable[Any]) -> str:
+    """The end of a message about an unknown word: the known one it resembles, or nothing."""
+    known = {str(choice).lower(): choice for choice in choices}
+    near = difflib.get_close_matches(str(word).lower(), known, n=1)
+    return f"; did you mean {known[near[0]]!r}?" if near else ""
+
+
 def check_number(
     name: str, value: Any, *, above: float | None = None, least: float | None = None
 ) -> None:
@@ -53,7 +61,8 @@ def check_flag(name: str, value: Any) -> bool:
 def check_choice(name: str, value: Any, choices: Collection[Any]) -> None:
     """Refuse anything but one of the choices."""
     if value not in choices:
-        raise InvalidInput(f"{name} must be one of {list(choices)}, got {value!r}")
+        hint = did_you_mean(value, choices)
+        raise InvalidInput(f"{name} must be one of {list(choices)}, got {value!r}{hint}")
 
 
 def check_count(name: str, value: Any, *, least: int = 1) -> None:

@@ -15,7 +15,7 @@ from jaxtyping import Float
 
 from neurobo.algorithms import Algorithm, resolve
 from neurobo.data import Data, Trials, units
-from neurobo.errors import InvalidInput, check_count
+from neurobo.errors import InvalidInput, check_choice, check_count
 from neurobo.maximise import evaluate
 from neurobo.optional import require
 from neurobo.page.still import new_figure
@@ -124,8 +124,8 @@ def _chosen(space: Space, name: str | None) -> str:
     numeric = [n for n, p in space.parameters.items() if p.ordered]
     if not numeric:
         raise InvalidInput("the space must have a numeric parameter, got none")
-    if name is not None and name not in numeric:
-        raise InvalidInput(f"parameter must be one of {numeric}, got {name!r}")
+    if name is not None:
+        check_choice("parameter", name, numeric)
     return name or numeric[0]
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
+from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 FAILURE = "failure"
@@ -14,6 +15,11 @@ INTERRUPTED = "interrupted"
 VOID = "neurobo:void"
 """The system attribute of a failed trial that says nothing about its point: nobody evaluated it to
 its end, and another trial takes its turn."""
+RETRY_OF = "retry_of"
+"""The user attribute of a trial that evaluates the point of another one again: that one's number.
+"""
+CORRECTION_OF = "correction_of"
+"""The user attribute of a trial that corrects the result of another one: that one's number."""
 
 MEMBER = "neurobo:member"
 """The system attribute with the member of a portfolio that proposed the trial."""
@@ -26,6 +32,40 @@ def member_of(trial: FrozenTrial) -> str:
 
 def is_void(trial: FrozenTrial) -> bool:
     return trial.state == TrialState.FAIL and VOID in trial.system_attrs
+
+
+def replaced(trials: Iterable[FrozenTrial]) -> dict[int, int]:
+    """Which trial stands in the place of which, by their numbers.
+
+    Optuna does not let an ended trial be changed, so the new one says whose place it takes.
+    """
+    found = {}
+    for trial in trials:
+        for mark in (RETRY_OF, CORRECTION_OF):
+            number = trial.user_attrs.get(mark)
+            if isinstance(number, int) and 0 <= number < trial.number:
+                found[number] = trial.number
+    return found
+
+
+def void_numbers(study: Study) -> set[int]:
+    """The numbers of the void trials, and of those whose place another trial has taken."""
+    trials = study.get_trials(deepcopy=False)
+    found = {t.number for t in trials if is_void(t)}
+    found.update(replaced(trials))
+    return found
+
+
+def counting(study: Study, trials: Sequence[FrozenTrial] | None = None) -> list[FrozenTrial]:
+    """The ended trials of a study that count as evaluations: not void, not interrupted."""
+    void = void_numbers(study)
+    return [
+        t
+        for t in (study.get_trials(deepcopy=False) if trials is None else trials)
+        if t.state.is_finished()
+        and t.number not in void
+        and t.user_attrs.get(FAILURE) != INTERRUPTED
+    ]
 
 
 def is_crash(trial: FrozenTrial) -> bool:

@@ -85,7 +85,10 @@ def test_a_person_in_the_loop(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([7, 1.0, "--constraint", "cost=1"], "must belong to a trial, got 7; there are 2 trials"),
+        (
+            [7, 1.0, "--constraint", "cost=1"],
+            "got 7, but there are only trials 0 to 1",
+        ),
         ([1], "either a value or a reason for its failure, got neither"),
         ([1, 1.0, "--failed", "x"], "got 1.0 and 'x'"),
         ([1, "nan", "--constraint", "cost=1"], "the value must be a finite number, got nan"),

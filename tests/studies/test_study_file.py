@@ -14,7 +14,8 @@ from studies.made import neurobo
 
 from neurobo.errors import InvalidInput
 from neurobo.studies.beginning import KINDS, write_files
-from neurobo.studies.explain import doubts, meaning
+from neurobo.studies.executes import doubts
+from neurobo.studies.explain import meaning
 from neurobo.studies.study_file import InvalidStudyFile, read_study
 from neurobo.studies.toml_lines import lines_of
 
@@ -100,7 +101,7 @@ WRONG = {
     "log at 0": ("low = 1e-5", "low = 0.0", 14, "a log range needs `low` above 0", "low=0.0"),
     "log and step": ("log = true", "log = true, step = 2", 14, "cannot be combined", "step=2"),
     "whole": ("low = 1,", "low = 1.5,", 15, "must be whole", "low=1.5"),
-    "parameter's key": ("low = 1,", "lo = 1, low = 1,", 15, "did you mean `low`?", "got 1"),
+    "parameter's key": ("low = 1,", "lo = 1, low = 1,", 15, "did you mean 'low'?", "got 1"),
     "type": ('"int"', '"real"', 15, "`space.layers.type` must be 'float' or 'int'", "'real'"),
     "no high": (", high = 5.0", "", 13, "a range must have both", "got low"),
     "both kinds": (
@@ -121,7 +122,7 @@ WRONG = {
     "folder": (
         "timeout = 1.5", 'params_file = "../x"', 18, "a name without a folder", "got '../x'",
     ),
-    "unknown table": ("[lease]", "[leases]", 23, "did you mean `lease`?", "got {'sec"),
+    "unknown table": ("[lease]", "[leases]", 23, "did you mean 'lease'?", "got {'sec"),
     "lease": ("seconds = 30", "seconds = 0.1", 24, "`lease.seconds` must be at least 2", "0.1"),
     "pool": ("[lease]", '[pool]\npath = "a.txt"\n[lease]', 23, "end with .npy or .csv", "a.txt"),
     "no pool": ("[lease]", '[pool]\npath = "no.npy"\n[lease]', 24, "must be a file", "no.npy"),
@@ -198,8 +199,8 @@ def test_pools_of_both_kinds(tmp_path: Path) -> None:
     [
         ("name,a\nx,1\ny,two\n", "line 3: 'a' must be a number, got 'two'"),
         ("name,a\nx,1,5\n", "line 2: a row must have 2 cells, got 3"),
-        ("name,a\n", "must have a heading and rows, got 1 rows"),
-        ("id,a\nx,1\n", "`ids` must be one of the columns"),
+        ("name,a\n", "must have a heading and rows, got only a heading"),
+        ("id,a\nx,1\n", "`ids` must be one of ['id', 'a'], got 'name'"),
     ],
 )
 def test_bad_pools(content: str, message: str, tmp_path: Path) -> None:
@@ -248,7 +249,7 @@ def test_checking_runs_nothing_that_the_file_names(tmp_path: Path) -> None:
 
 def test_doubts(tmp_path: Path) -> None:
     (told,) = doubts(read_study(_write(tmp_path, GOOD)))
-    assert told == "line 19: the program './simulate' is not there"
+    assert told == f"line 19: the program './simulate' is not there (in {tmp_path})"
     (tmp_path / "simulate").write_text("#!/bin/sh\n")
     (told,) = doubts(read_study(tmp_path / "study.toml"))
     assert "may not be executed (chmod +x)" in told

@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar, dataclass_transform, runtime_checkabl
 from jax import Array
 
 from neurobo.data import Data
-from neurobo.errors import InvalidInput
+from neurobo.errors import InvalidInput, check_choice, did_you_mean
 from neurobo.maximise import Region, Score
 
 
@@ -68,8 +68,7 @@ def describe(name: str) -> str:
 
 def build(name: str, **given: Any) -> Algorithm:
     """An algorithm from its name and options."""
-    if name not in _REGISTRY:
-        raise InvalidInput(f"algorithm must be one of {algorithms()}, got {name!r}")
+    check_choice("algorithm", name, algorithms())
     return _REGISTRY[name].make(**given)
 
 
@@ -111,7 +110,10 @@ def options(cls: type[T]) -> type[T]:
     def checked(self: Any, **given: Any) -> None:
         unknown = sorted(given.keys() - set(names))
         if unknown:
-            raise InvalidInput(f"options of {cls.__name__} must be among {names}, got {unknown}")
+            hint = did_you_mean(unknown[0], names)
+            raise InvalidInput(
+                f"options of {cls.__name__} must be among {names}, got {unknown}{hint}"
+            )
         init(self, **given)
 
     checked.__wrapped__ = init  # type: ignore[attr-defined]  # keeps the signature for help()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from neurobo.bench.peers import method, methods
 from neurobo.bench.problems import problem
 from neurobo.bench.records import Job
-from neurobo.errors import InvalidInput, check_number
+from neurobo.errors import InvalidInput, check_choice, check_number
 from neurobo.start import default_size, paper_size
 
 OURS = "ours"
@@ -299,8 +299,7 @@ class Choice:
 
 
 def suite(name: str) -> Suite:
-    if name not in SUITES:
-        raise InvalidInput(f"a suite must be one of {list(SUITES)}, got {name!r}")
+    check_choice("a suite", name, SUITES)
     return SUITES[name]
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from scipy.stats import ortho_group, qmc
 
 from neurobo.bench.problem import Outcome, Problem, Vector
-from neurobo.errors import InvalidInput, check_number
+from neurobo.errors import InvalidInput, check_number, did_you_mean
 from neurobo.space import Params, Space
 
 MARGIN = 0.1
@@ -134,7 +134,7 @@ def wrap(problem: Problem, wrappers: list[str], seed: int) -> Problem:
         else:
             raise InvalidInput(
                 f"a wrapper must be one of {list(_BY_SEED)} or, with =amount, of "
-                f"{list(_BY_AMOUNT)}, got {text!r}"
+                f"{list(_BY_AMOUNT)}, got {text!r}{did_you_mean(word, [*_BY_SEED, *_BY_AMOUNT])}"
             )
     return replace(problem, name=written) if wrappers else problem
 

@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from neurobo.cli import bench, study
+from neurobo.cli import bench, main, study
 from neurobo.cli.cache import keep_compiled
 from neurobo.cli.shared import AsJson, out
 from neurobo.errors import NeuroboError, NeuroboWarning
@@ -20,16 +20,31 @@ from neurobo.errors import NeuroboError, NeuroboWarning
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=True,
-    help="Neural black-box optimisation: the minimum of an expensive function in few evaluations.",
     pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",  # not rich's own markup, which swallows [words in brackets]
 )
 app.add_typer(study.app)
 app.add_typer(bench.app, name="bench")
 
 
+def _version(wanted: bool) -> None:
+    if wanted:
+        from neurobo import __version__
+
+        typer.echo(f"neurobo {__version__}")
+        raise typer.Exit
+
+
 @app.callback()
-def about() -> None:
-    """Neural black-box optimisation."""
+def about(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Show the version and exit.", callback=_version, is_eager=True
+        ),
+    ] = False,
+) -> None:
+    """Neural black-box optimisation: the minimum of an expensive function in few evaluations."""
 
 
 class Demo(StrEnum):
@@ -149,11 +164,27 @@ def problems(as_json: AsJson = False) -> None:
     bench.list_problems(as_json)
 
 
-def main() -> None:
+def run() -> None:
+    """Run the command that was given, and say its errors in one message."""
     warnings.formatwarning = _note
     keep_compiled()
     try:
         app()
     except NeuroboError as error:
-        Console(stderr=True).print(f"error: {error}", style="red", markup=False, highlight=False)
+        _say_error(str(error))
         raise SystemExit(2) from None
+    except OSError as error:
+        if error.filename is None:
+            raise  # not about a file that the user may have named
+        _say_error(f"{error.filename} cannot be used: {error.strerror}")
+        raise SystemExit(2) from None
+
+
+def _say_error(text: str) -> None:
+    # The terminal breaks long lines: a message can be copied, and found by `grep`.
+    Console(stderr=True).print(
+        f"error: {text}", style="red", markup=False, highlight=False, soft_wrap=True
+    )
+
+
+__all__ = ["app", "main", "run"]

@@ -52,7 +52,8 @@ def list_(
 def run(
     suite: Annotated[str, typer.Argument(help="See `neurobo bench list`.")],
     folder: Annotated[
-        Path | None, typer.Option(help="Where the records go [default: results/SUITE].")
+        Path | None,
+        typer.Option(help="Where the records go.", show_default="results/SUITE"),
     ] = None,
     problems: Names = None,
     peers: Names = None,
@@ -115,7 +116,9 @@ def run(
 @app.command()
 def report(
     folder: Annotated[Path, typer.Argument(help="A folder that `bench run` wrote.")],
-    to: Annotated[Path | None, typer.Option("--out", help="Where to [default: FOLDER].")] = None,
+    to: Annotated[
+        Path | None, typer.Option("--out", help="Where to.", show_default="FOLDER")
+    ] = None,
 ) -> None:
     """Write report.md and report.html: tables, tests, ranks, curves, times."""
     from neurobo.bench.report import write

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 OFF = "NEUROBO_CACHE"
@@ -36,9 +37,10 @@ def keep_compiled() -> None:
         return
     settings = {
         "JAX_COMPILATION_CACHE_DIR": str(folder()),
-        "JAX_COMPILATION_CACHE_MAX_SIZE": str(_MOST),
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.2",
     }
+    if find_spec("filelock") is not None:  # without it, JAX refuses a limit with a warning
+        settings["JAX_COMPILATION_CACHE_MAX_SIZE"] = str(_MOST)
     ours = settings.keys() - os.environ.keys()
     os.environ.update({name: settings[name] for name in ours})
     _set_here.update(ours)

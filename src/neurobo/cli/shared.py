@@ -9,6 +9,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from neurobo.errors import InvalidInput
+
 if TYPE_CHECKING:
     from optuna.study import Study
     from optuna.trial import FrozenTrial
@@ -38,6 +40,24 @@ def open_file(path: Path, *, create: bool = False) -> tuple[StudyFile, Study]:
 
     file = read_file(path)
     return file, open_study(file, create=create)
+
+
+def check_target(path: Path | None) -> None:
+    """Refuse a place to write to whose folder is not there, before any heavy work."""
+    if path is not None and not path.absolute().parent.is_dir():
+        raise InvalidInput(
+            f"--out must be in a folder that exists, got {path}: there is no {path.parent}"
+        )
+
+
+def trial_number(text: str) -> int:
+    """The number of a trial, as a user writes it."""
+    try:
+        return int(text)
+    except ValueError:
+        raise InvalidInput(
+            f"a trial is named by its number, such as 3, got {text.strip()!r}"
+        ) from None
 
 
 def say(text: str) -> None:

@@ -6,14 +6,15 @@ from collections.abc import Callable
 
 import typer
 
-from neurobo.cli import study_look, study_run, study_transfer
+from neurobo.cli import study_ask, study_look, study_run, study_transfer
 
 COMMANDS: dict[str, Callable[..., None]] = {
     "init": study_run.init,
     "check": study_run.check,
     "run": study_run.run,
-    "ask": study_run.ask,
-    "tell": study_run.tell,
+    "retry": study_run.retry,
+    "ask": study_ask.ask,
+    "tell": study_ask.tell,
     "status": study_look.status,
     "best": study_look.best,
     "import": study_transfer.import_,
@@ -26,4 +27,4 @@ COMMANDS: dict[str, Callable[..., None]] = {
 
 app = typer.Typer()
 for name, command in COMMANDS.items():
-    app.command(name)(command)
+    app.command(name, cls=study_ask.NumbersBelowZero)(command)

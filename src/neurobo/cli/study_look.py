@@ -11,8 +11,18 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from neurobo.cli.shared import DEFAULT, AsJson, File, open_file, out, plain, print_best, say
-from neurobo.errors import InvalidInput, NeuroboError
+from neurobo.cli.shared import (
+    DEFAULT,
+    AsJson,
+    File,
+    check_target,
+    open_file,
+    out,
+    plain,
+    print_best,
+    say,
+)
+from neurobo.errors import NeuroboError, check_choice
 
 if TYPE_CHECKING:
     from optuna.study import Study
@@ -44,6 +54,8 @@ def status(file: File = DEFAULT, as_json: AsJson = False) -> None:
         f"{len(tally.complete)} complete, {len(tally.failed)} failed, "
         f"{len(tally.running)} running, {tally.waiting} waiting, "
         f"{tally.void} lost or interrupted and begun again"
+        + f", {tally.replaced} replaced (corrected or retried)"
+        * bool(tally.replaced)
     )
     if tally.constrained:
         say(f"{len(tally.feasible)} of {len(tally.complete)} feasible")
@@ -59,6 +71,8 @@ def status(file: File = DEFAULT, as_json: AsJson = False) -> None:
     for trial in tally.failed[-3:]:
         reason = short(str(trial.user_attrs.get("failure", "unknown")))
         say(f"  failed: trial {trial.number}: {reason}")
+    if tally.failed:
+        say(f"  `neurobo retry {file} --failed` queues failed trials again")
 
 
 def best(
@@ -96,6 +110,8 @@ def best(
             f"The values are noisy (sd about {belief.noise_sd:.2g}), so points are ranked by what "
             "the surrogate expects."
         )
+    if tally.replaced:
+        say(f"Left out: {tally.replaced} replaced (corrected or retried).")
 
 
 def _nothing(tally: Tally) -> str:
@@ -149,13 +165,15 @@ def _open_to_write(file: Path, to: Path | None, ending: str) -> tuple[StudyFile,
 def report(
     file: File = DEFAULT,
     to: Annotated[
-        Path | None, typer.Option("--out", help="The page [default: beside the study file].")
+        Path | None,
+        typer.Option("--out", help="The page.", show_default="beside the study file"),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Write one HTML page about the study: it needs nothing but a browser."""
     from neurobo.studies.report import write_report
 
+    check_target(to)
     study_file, study, target = _open_to_write(file, to, ".html")
     with Console(stderr=True).status("looking at the results …"):
         write_report(study_file, study, target)
@@ -168,7 +186,8 @@ def report(
 def plot(
     file: File = DEFAULT,
     to: Annotated[
-        Path | None, typer.Option("--out", help="A folder [default: NAME.plots beside the file].")
+        Path | None,
+        typer.Option("--out", help="A folder.", show_default="NAME.plots beside the file"),
     ] = None,
     form: Annotated[str, typer.Option("--format", help="png or svg.")] = "png",
     as_json: AsJson = False,
@@ -176,8 +195,7 @@ def plot(
     """Write the pictures of the report as files."""
     from neurobo.studies.pictures import write_pictures
 
-    if form not in ("png", "svg"):
-        raise InvalidInput(f"the format must be 'png' or 'svg', got {form!r}")
+    check_choice("the format", form, ("png", "svg"))
     study_file, study, target = _open_to_write(file, to, ".plots")
     with Console(stderr=True).status("drawing …"):
         written = write_pictures(study_file, study, target, form)

@@ -1,9 +1,8 @@
-"""Commands that begin a study and bring its results: init, check, run, ask, tell."""
+"""Commands that begin a study and run it: init, check, run, retry."""
 
 from __future__ import annotations
 
 import json
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,12 +14,12 @@ from neurobo.cli.shared import (
     DEFAULT,
     AsJson,
     File,
-    open_file,
     out,
     plain,
     print_best,
     read_file,
     say,
+    trial_number,
 )
 from neurobo.errors import InvalidInput
 
@@ -46,8 +45,12 @@ def init(
 
 
 def check(file: File = DEFAULT, as_json: AsJson = False) -> None:
-    """Explain what a study file means, and what is wrong with it. Nothing is executed."""
-    from neurobo.studies.explain import doubts, meaning, parameters
+    """Explain what a study file means, and what is wrong with it. Nothing of it is executed.
+
+    The program, the files and the Python functions that it names are looked for.
+    """
+    from neurobo.studies.executes import doubts, executed
+    from neurobo.studies.explain import meaning, parameters
     from neurobo.studies.study_file import InvalidStudyFile, read_study
 
     try:
@@ -60,7 +63,8 @@ def check(file: File = DEFAULT, as_json: AsJson = False) -> None:
         raise
     words, rows, warned = meaning(study), parameters(study), doubts(study)
     if as_json:
-        typer.echo(json.dumps({"valid": True, "meaning": words, "space": rows, "warnings": warned}))
+        told = {"meaning": words, "space": rows, "executes": executed(study), "warnings": warned}
+        typer.echo(json.dumps({"valid": True, **told}))
         return
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     table.add_column(style="bold", no_wrap=True)
@@ -71,16 +75,19 @@ def check(file: File = DEFAULT, as_json: AsJson = False) -> None:
             for row in rows:
                 table.add_row("", plain(f"{row['name']}: {row['values']}"))
     out.print(table)
+    found = executed(study)
+    say(f"Running this study will execute: {'; '.join(found) or 'nothing of this file'}.")
     for text in warned:
-        out.print(f"note: {text}", style="yellow", markup=False, highlight=False)
+        out.print(f"note: {text}", style="yellow", markup=False, highlight=False, soft_wrap=True)
     if not warned:
-        say("All is well.")
+        say("No problems found.")
 
 
 def run(
     file: File = DEFAULT,
     workers: Annotated[
-        int | None, typer.Option(min=1, help="Evaluations at a time [default: the file's].")
+        int | None,
+        typer.Option(min=1, help="Evaluations at a time.", show_default="as in the file"),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -91,6 +98,7 @@ def run(
     """
     from neurobo.studies import runner
     from neurobo.studies.live import display
+    from neurobo.studies.runner import STOPPED
     from neurobo.trial_marks import INTERRUPTED
 
     study_file = read_file(file)
@@ -119,10 +127,15 @@ def run(
                 f"{len(tally.failed)} of {len(tally.trials)} evaluations failed; the last one, "
                 f"trial {trial.number}: {short(str(trial.user_attrs.get('failure')))}"
             )
+        if 2 * len(tally.failed) >= len(tally.trials) > 0:
+            say(
+                f"Once the cause is repaired, `neurobo retry {file} --failed` queues the failed "
+                f"trials again and `neurobo run {file}` evaluates them."
+            )
         _print_best_of(tally)
     if why.startswith(INTERRUPTED):
         raise typer.Exit(130)  # as shells count it
-    if tally.best is None and not why:
+    if tally.best is None and not why.startswith(STOPPED):
         raise typer.Exit(1)
 
 
@@ -137,77 +150,36 @@ def _print_best_of(tally: Tally) -> None:
         print_best(tally.nearest, title="Nearest to feasible")
 
 
-def ask(
+def retry(
     file: File = DEFAULT,
-    n: Annotated[int, typer.Option("-n", "--number", min=1, help="How many points.")] = 1,
-    lease: Annotated[
-        float | None, typer.Option(help="Hours they are reserved [default: the file's].")
+    trials: Annotated[
+        list[str] | None, typer.Argument(metavar="[TRIAL]...", help="Numbers of failed trials.")
     ] = None,
+    failed: Annotated[bool, typer.Option("--failed", help="All trials that failed.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Reserve the next points to try, for people and programs that bring the values themselves."""
-    from neurobo.errors import check_number
-    from neurobo.studies.ask_tell import ask_points
-    from neurobo.studies.store import explained
-    from neurobo.studies.tally import short
+    """Queue failed trials again, as new trials with the same parameters.
 
-    if lease is not None:
-        check_number("lease", lease, above=0)
-    study_file, study = open_file(file, create=True)
+    The next `neurobo run` or `neurobo ask` begins with them. The old trials stay in the study, but
+    the algorithm, the budget, `best` and the report leave them out.
+    """
+    from neurobo.studies import lease
+    from neurobo.studies.store import explained, open_study
+
+    study_file = read_file(file)
+    numbers = [trial_number(text) for text in trials or ()]
+    if bool(numbers) == failed:
+        got = "both" if failed else "neither"
+        raise InvalidInput(f"`retry` needs either numbers of trials or --failed, got {got}")
+    study = open_study(study_file, create=False)
     with explained(study_file):
-        found = ask_points(study_file, study, n, lease)
+        queued = lease.retry(study, study_file.space, None if failed else numbers)
     if as_json:
-        typer.echo(json.dumps([point._asdict() for point in found]))
+        typer.echo(json.dumps([{"id": new, "retry_of": old} for old, new in queued.items()]))
         return
-    table = Table()
-    table.add_column("id", justify="right", style="bold")
-    for name in study_file.space.distributions:
-        table.add_column(plain(name), justify="right", overflow="fold")
-    table.add_column("until", no_wrap=True)
-    for point in found:
-        cells = [plain(short(value)) for value in point.params.values()]
-        table.add_row(str(point.id), *cells, f"{datetime.fromtimestamp(point.until):%d %b %H:%M}")
-    out.print(table)
-    say(f"Then: neurobo tell {file} {found[0].id} VALUE")
-
-
-def tell(
-    file: File,
-    trial: Annotated[int, typer.Argument(metavar="ID", help="From `neurobo ask`.")],
-    value: Annotated[
-        float | None, typer.Argument(help="The measured value (after -- if below 0).")
-    ] = None,
-    constraint: Annotated[
-        list[str] | None, typer.Option(help="NAME=VALUE, once for each constraint.")
-    ] = None,
-    failed: Annotated[str | None, typer.Option(help="Why there is no value.")] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Bring the result of a point that was asked for."""
-    from neurobo.studies.ask_tell import outcome_told, tell_result
-    from neurobo.studies.store import explained
-
-    study_file, study = open_file(file)
-    names = study_file.table.constraints
-    outcome = outcome_told(value, _constraints(constraint), failed, names)
-    with explained(study_file):
-        told = tell_result(study_file, study, trial, outcome)
-    if as_json:
-        typer.echo(json.dumps({"id": told.number, "state": told.state.name, "value": told.value}))
+    if not queued:
+        say("no trial has failed: nothing to retry")
         return
-    late = "" if told.number == trial else f" (it came late and counts as trial {told.number})"
-    what = f"failed: {failed}" if told.value is None else f"{told.value:g}"
-    say(f"trial {trial}: {what}{late}")
-
-
-def _constraints(given: list[str] | None) -> dict[str, float]:
-    found = {}
-    for text in given or ():
-        name, sign, number = text.partition("=")
-        try:
-            found[name] = float(number)
-        except ValueError:
-            sign = ""
-        if not sign:
-            raise InvalidInput(f"a constraint must be NAME=NUMBER, got {text!r}")
-    return found
+    say(f"queued again: {', '.join(f'trial {old} as {new}' for old, new in queued.items())}")
+    then = "ask" if study_file.table.objective is None else "run"
+    say(f"Then: neurobo {then} {file}")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
-from neurobo.cli.shared import DEFAULT, AsJson, File, open_file, read_file, say
-from neurobo.errors import InvalidInput
+from neurobo.cli.shared import DEFAULT, AsJson, File, check_target, open_file, read_file, say
+from neurobo.errors import InvalidInput, check_choice
 
 
 def import_(
@@ -22,6 +22,8 @@ def import_(
 ) -> None:
     """Begin with earlier results. Columns are matched by name; an empty value means it failed.
 
+    Columns may be separated by commas, semicolons or tabs, and numbers may have decimal commas
+    where columns have not: what the file has is guessed and said.
     If any row is bad, all bad ones are listed and nothing is imported.
     """
     from rich.progress import track
@@ -34,9 +36,10 @@ def import_(
     if reading.bad and not skip_bad:
         shown = "".join(f"\n  {text}" for text in reading.bad[:50])
         more = f"\n  and {len(reading.bad) - 50} more" if len(reading.bad) > 50 else ""
+        how = f" (read with {reading.read_with})" if reading.read_with else ""
         raise InvalidInput(
             f"every row of {results} must be right (or use --skip-bad), got {len(reading.bad)} bad "
-            f"of {len(reading.bad) + len(reading.rows)}; nothing was imported{shown}{more}"
+            f"of {len(reading.bad) + len(reading.rows)}{how}; nothing was imported{shown}{more}"
         )
     study = open_study(study_file)
     with explained(study_file):
@@ -44,10 +47,13 @@ def import_(
         total = len(reading.rows)
         console = Console(stderr=True)
         new = sum(track(steps, "importing", total=total, console=console, transient=True))
-    told = {"imported": new, "known_before": total - new, "bad": reading.bad}
+    told: dict[str, Any] = {"imported": new, "known_before": total - new, "bad": reading.bad}
     if as_json:
-        typer.echo(json.dumps({**told, "ignored_columns": reading.ignored}))
+        told |= {"ignored_columns": reading.ignored, "read_with": reading.read_with or None}
+        typer.echo(json.dumps(told))
         return
+    if reading.read_with:
+        say(f"read {results} with {reading.read_with}")
     say(f"imported {new} results" + (f", {total - new} were there before" * (total > new)))
     for text in reading.bad:
         say(f"  left out: {text}")
@@ -58,22 +64,24 @@ def import_(
 def export(
     file: File = DEFAULT,
     form: Annotated[
-        str | None, typer.Option("--format", help="csv, json or parquet [default: by --out].")
+        str | None,
+        typer.Option("--format", help="csv, json or parquet.", show_default="by --out, or csv"),
     ] = None,
     to: Annotated[Path | None, typer.Option("--out", help="A file instead of the screen.")] = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="Also running trials and those begun again.")
+        bool, typer.Option("--all", help="Also running trials and those that do not count.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
     """All results as a table."""
+    from neurobo.studies.tally import Tally
     from neurobo.studies.transfer import FORMATS, as_text, table_of, write_parquet
 
     chosen = "json" if as_json else form or (to.suffix.lstrip(".") if to else "") or "csv"
-    if chosen not in FORMATS:
-        raise InvalidInput(f"the format must be one of {list(FORMATS)}, got {chosen!r}")
+    check_choice("the format", chosen, FORMATS)
     if chosen == "parquet" and to is None:
         raise InvalidInput("a Parquet file must have a name (--out), got none")
+    check_target(to)
     study_file, study = open_file(file)
     rows = table_of(study, study_file, everything=everything)
     if to is None:
@@ -83,4 +91,6 @@ def export(
         write_parquet(rows, to)
     else:
         to.write_text(as_text(rows, chosen), encoding="utf-8")
-    say(f"wrote {to}")
+    replaced = 0 if everything else Tally.of(study).replaced
+    note = f"; {replaced} replaced (corrected or retried) are left out, --all writes them, too"
+    say(f"wrote {to}{note * bool(replaced)}")

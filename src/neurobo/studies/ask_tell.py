@@ -10,14 +10,14 @@ from optuna.exceptions import UpdateFinishedTrialError
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 
-from neurobo.errors import InvalidInput, SpaceExhausted
+from neurobo.errors import InvalidInput, SpaceExhausted, check_choice
 from neurobo.loop import ask
 from neurobo.sampler import trials_of_study
-from neurobo.studies.lease import give_up_expired, lease, new_trial, successor
+from neurobo.studies.lease import give_up_expired, known_trials, lease, new_trial, successor
 from neurobo.studies.store import suggesting
 from neurobo.studies.study_file import StudyFile
 from neurobo.suggest import is_exhausted
-from neurobo.trial_marks import FAILURE
+from neurobo.trial_marks import CORRECTION_OF, FAILURE, MEMBER, RETRY_OF, member_of
 from neurobo.workers import Outcome
 
 LATE_FOR = "late_result_of"
@@ -59,12 +59,7 @@ def ask_points(file: StudyFile, study: Study, n: int, hours: float | None = None
 
 def tell_result(file: StudyFile, study: Study, number: int, outcome: Outcome) -> FrozenTrial:
     """The result of a trial. One that comes late counts if nothing has replaced the trial."""
-    trials = study.get_trials(deepcopy=False)
-    if not 0 <= number < len(trials):
-        raise InvalidInput(
-            f"a result must belong to a trial, got {number}; there are {len(trials)} trials"
-        )
-    trial = trials[number]
+    trial = _trial(study, number)
     if trial.state == TrialState.WAITING:
         raise InvalidInput(f"trial {number} must be asked for before its result is told")
     try:
@@ -106,11 +101,17 @@ def accept_late(
     trial = trials[number]
     reason = str(trial.user_attrs.get(FAILURE, ""))
     if trial.state == TrialState.COMPLETE:
-        refuse(f"trial {number} has its result already: {trial.value!r}, got another one")
+        refuse(
+            f"trial {number} has its result already: {trial.value!r}, got another one; "
+            "`neurobo tell --replace` corrects it"
+        )
         return None
     if not reason.startswith("lost"):
         ended = reason or trial.state.name
-        refuse(f"trial {number} has ended already: {ended}, got another result")
+        refuse(
+            f"trial {number} has ended already: {ended}, got another result; "
+            "`neurobo tell --replace` corrects it"
+        )
         return None
     again = successor(study, number)
     if again is None:
@@ -118,7 +119,7 @@ def accept_late(
         if told:
             refuse(f"the late result of trial {number} is known already, as trial {told[0]}")
             return None
-        return _add(study, trial, outcome)
+        return _add(study, trial, outcome, {LATE_FOR: number})
     storage = study._storage
     if again.state == TrialState.WAITING and storage.set_trial_state_values(
         again._trial_id, TrialState.RUNNING
@@ -138,7 +139,47 @@ def accept_late(
     return None
 
 
-def _add(study: Study, trial: FrozenTrial, outcome: Outcome) -> FrozenTrial:
+def correct_result(study: Study, number: int, outcome: Outcome) -> FrozenTrial:
+    """Another result for a trial that has one already.
+
+    Optuna does not let an ended trial be changed: a new trial with the same parameters gets the
+    result and takes the place of the old one, which teaches nothing any more and does not count.
+    """
+    trial = successor(study, number) or _trial(study, number)
+    if not trial.state.is_finished():
+        again = "" if trial.number == number else f", as trial {trial.number}"
+        raise InvalidInput(
+            f"only a result that was told can be replaced, got trial {number}, which is "
+            f"{trial.state.name.lower()}{again}"
+        )
+    if not trial.params:
+        raise InvalidInput(f"trial {number} was lost before it had a point, got a result for it")
+    kept = {
+        name: value
+        for name, value in trial.user_attrs.items()
+        if name not in (FAILURE, OUTPUT, RETRY_OF, LATE_FOR)
+    }
+    member = {MEMBER: member_of(trial)} if member_of(trial) else {}
+    return _add(study, trial, outcome, {**kept, CORRECTION_OF: trial.number}, member)
+
+
+def _trial(study: Study, number: int) -> FrozenTrial:
+    trials = study.get_trials(deepcopy=False)
+    if not 0 <= number < len(trials):
+        raise InvalidInput(
+            f"a result must belong to a trial of the study, got {number}, {known_trials(trials)}"
+        )
+    return trials[number]
+
+
+def _add(
+    study: Study,
+    trial: FrozenTrial,
+    outcome: Outcome,
+    user_attrs: Mapping[str, Any],
+    system_attrs: dict[str, Any] | None = None,
+) -> FrozenTrial:
+    """A trial of its own for a result, at the point of `trial`."""
     state = TrialState.FAIL if outcome.failure else TrialState.COMPLETE
     study.add_trial(
         create_trial(
@@ -146,7 +187,8 @@ def _add(study: Study, trial: FrozenTrial, outcome: Outcome) -> FrozenTrial:
             value=None if outcome.failure else outcome.value,
             params=trial.params,
             distributions=trial.distributions,
-            user_attrs={**_marks(outcome), LATE_FOR: trial.number},
+            user_attrs={**user_attrs, **_marks(outcome)},
+            system_attrs=system_attrs,
             constraints=dict(outcome.constraints or {}),
         )
     )
@@ -163,8 +205,7 @@ def outcome_told(
             + ("neither" if value is None else f"{value!r} and {failed!r}")
         )
     for name, number in constraints.items():
-        if name not in names:
-            raise InvalidInput(f"a constraint must be one of {names}, got {name!r}")
+        check_choice("a constraint", name, names)
         if not math.isfinite(number):
             raise InvalidInput(f"the constraint {name!r} must be a finite number, got {number}")
     if failed is not None:

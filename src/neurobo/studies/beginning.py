@@ -6,7 +6,7 @@ import re
 from importlib import resources
 from pathlib import Path
 
-from neurobo.errors import InvalidInput
+from neurobo.errors import InvalidInput, check_choice
 
 KINDS = {
     "python": "a Python function",
@@ -19,14 +19,13 @@ _PROGRAMS = {"python": ("objective.py.txt", "{name}_objective.py"),
 
 def write_files(path: Path, kind: str) -> list[Path]:
     """A commented study file and, where it needs one, an example of an objective."""
-    if kind not in KINDS:
-        raise InvalidInput(f"the kind must be one of {list(KINDS)}, got {kind!r}")
+    check_choice("the kind", kind, KINDS)
     if path.suffix != ".toml":
         raise InvalidInput(f"a study file must end with .toml, got {path}")
     name = re.sub(r"\W", "_", path.stem)
     texts = {path: _template("study.toml").replace("OBJECTIVE\n", _template(f"{kind}.toml"))}
     if kind == "ask":
-        texts[path] = re.sub(r"\n# (timeout|keep) = .*", "", texts[path])
+        texts[path] = _for_people(texts[path])
     if kind in _PROGRAMS:
         template, target = _PROGRAMS[kind]
         texts[path.parent / target.format(name=name)] = _template(template)
@@ -35,8 +34,20 @@ def write_files(path: Path, kind: str) -> list[Path]:
             raise InvalidInput(f"a new file was expected, got {target_path}, which exists already")
     path.parent.mkdir(parents=True, exist_ok=True)
     for target_path, text in texts.items():
+        text = text.replace("NAME.toml", path.name).replace("NAME.db", f"{path.stem}.db")
         target_path.write_text(text.replace("NAME", name), encoding="utf-8")
     return list(texts)
+
+
+def _for_people(text: str) -> str:
+    """Without what `neurobo run` alone needs."""
+    _, _, settings = text.partition("\n\n")
+    settings = re.sub(r"\n# (workers|hours|timeout|keep) = .*", "", settings)
+    head = (
+        "# A neurobo study. `neurobo check NAME.toml` explains it, `neurobo ask NAME.toml` gives\n"
+        "# a point to try, and `neurobo tell NAME.toml ID VALUE` brings its value back.\n\n"
+    )
+    return head + settings
 
 
 def _template(name: str) -> str:

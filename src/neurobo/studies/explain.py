@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import math
-import shutil
-import sys
-from pathlib import Path
 from typing import Any
 
 from neurobo.pool import CANDIDATE
-from neurobo.studies.objective import arguments, kept_folder
+from neurobo.studies.executes import command_line
+from neurobo.studies.objective import kept_folder
+from neurobo.studies.pool_file import read_with
 from neurobo.studies.study_file import StudyFile
 
 
@@ -44,68 +42,6 @@ def meaning(file: StudyFile) -> dict[str, str]:
     return found
 
 
-def doubts(file: StudyFile) -> list[str]:
-    """What is no mistake in the file, but will not work as things are now."""
-    objective, found = file.table.objective, []
-    if objective is None:
-        found.append("there is no [objective]: only `neurobo ask` and `neurobo tell` will work")
-    elif objective.command is not None:
-        program = objective.command[0]
-        place = file.folder / program
-        missing = not place.is_file() if "/" in program else shutil.which(program) is None
-        line = file.line("objective", "command")
-        if missing and "{" not in program:
-            found.append(f"line {line}: the program {program!r} is not there")
-        elif "/" in program and not missing and not shutil.which(str(place)):
-            found.append(f"line {line}: {program!r} may not be executed (chmod +x)")
-        unused = [n for n in file.table.space if not _used(n, file)]
-        if unused and objective.stdin == "none" and not objective.params_file:
-            found.append(f"line {line}: the program does not get {', '.join(unused)}")
-    else:
-        found += _doubts_about_python(file, str(objective.python))
-    return found
-
-
-def _used(name: str, file: StudyFile) -> bool:
-    assert file.table.objective is not None
-    return any(f"{{{name}}}" in argument for argument in file.table.objective.command or ())
-
-
-def _doubts_about_python(file: StudyFile, reference: str) -> list[str]:
-    """Looks at the text of the module; importing it would run it."""
-    module, _, function = reference.partition(":")
-    line = file.line("objective", "python")
-    relative = Path(*module.split("."))
-    places = [file.folder, *(Path(p) for p in sys.path if p)]
-    found = [
-        path
-        for place in places
-        for path in (place / relative.with_suffix(".py"), place / relative / "__init__.py")
-        if path.is_file()
-    ]
-    if not found:
-        return [f"line {line}: there is no module {module!r} beside the study file or installed"]
-    try:
-        tree = ast.parse(found[0].read_text(encoding="utf-8"))
-    except (SyntaxError, ValueError) as error:
-        return [f"line {line}: {found[0].name} is not valid Python: {error}"]
-    names = {_name(node) for node in ast.walk(tree)}
-    if function.split(".")[0] not in names:
-        return [f"line {line}: {found[0].name} does not define {function!r}"]
-    return []
-
-
-def _name(node: ast.AST) -> str | None:
-    match node:
-        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-            return name
-        case ast.Name(id=name, ctx=ast.Store()) | ast.alias(asname=None, name=name):
-            return name
-        case ast.alias(asname=str(name)):
-            return name
-    return None
-
-
 def parameters(file: StudyFile) -> list[dict[str, Any]]:
     """The space as rows of a table."""
     rows = []
@@ -118,7 +54,10 @@ def parameters(file: StudyFile) -> list[dict[str, Any]]:
         rows.append({"name": name, "values": f"{kind}{p.low:g} to {p.high:g}{how}"})
     if file.pool is not None:
         count, columns = len(file.pool), file.pool.columns
-        rows.append({"name": CANDIDATE, "values": f"{count} candidates, {columns} features each"})
+        how = read_with(file.folder, file.table.pool) if file.table.pool is not None else ""
+        values = f"{count} candidates, {columns} features each"
+        values += f" (read with {how})" if how else ""
+        rows.append({"name": CANDIDATE, "values": values})
     return rows
 
 
@@ -134,9 +73,7 @@ def _objective(file: StudyFile) -> str:
         return "none: points by `neurobo ask`, values by `neurobo tell`"
     if objective.python is not None:
         return f"the Python function {objective.python}"
-    point = {name: f"<{name}>" for name in (*file.table.space, CANDIDATE, "id")}
-    shown = arguments(file, point, 0, Path("<folder of the trial>"))
-    return "the program " + " ".join(repr(a) if " " in a else a for a in shown)
+    return f"the program {command_line(file)}"
 
 
 def _evaluation(file: StudyFile) -> str:

@@ -272,6 +272,11 @@ class Findings:
                 f"{self.tally.void} trials were lost or interrupted and retried as new trials. "
                 "They do not count."
             )
+        if self.tally.replaced:
+            items.append(
+                f"Replaced by other trials, because their result was corrected or they were "
+                f"retried: {self.tally.replaced}. They do not count."
+            )
         spans = [
             (t.datetime_complete - t.datetime_start).total_seconds()
             for t in trials

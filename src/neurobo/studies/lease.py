@@ -15,21 +15,19 @@ import os
 import platform
 import threading
 import time
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from typing import Any
 
-import optuna
 from optuna.exceptions import StorageInternalError, UpdateFinishedTrialError
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 
+from neurobo.errors import InvalidInput
 from neurobo.sampler import suggested
 from neurobo.space import Space
-from neurobo.trial_marks import FAILURE, INTERRUPTED, VOID
+from neurobo.trial_marks import FAILURE, INTERRUPTED, RETRY_OF, VOID, counting, replaced
 
 LEASE = "neurobo:lease"
-RETRY_OF = "retry_of"
-"""The user attribute of a trial that begins another one again: that one's number."""
 ATTEMPT = "attempt"
 """The user attribute that counts how often the point was begun."""
 
@@ -175,10 +173,63 @@ def give_up(study: Study, trial: FrozenTrial, space: Space, retries: int, reason
     return True
 
 
-def successor(study: Study, number: int) -> optuna.trial.FrozenTrial | None:
-    """The trial that begins trial `number` again, or the last of them."""
-    found = None
-    for trial in study.get_trials(deepcopy=False):
-        if trial.user_attrs.get(RETRY_OF) == number:
-            found, number = trial, trial.number
-    return found
+def retry(study: Study, space: Space, numbers: Sequence[int] | None = None) -> dict[int, int]:
+    """Queue failed trials again, all or those of `numbers`: the new trials by the old ones'
+    numbers.
+
+    The old ones stay in the study; they teach nothing any more and do not count.
+    """
+    trials = study.get_trials(deepcopy=False)
+    failed = {t.number for t in counting(study) if t.state == TrialState.FAIL}
+    for number in numbers or ():
+        _check_retriable(trials, failed, space, number)
+    chosen = sorted(failed if numbers is None else set(numbers))
+    chosen = [n for n in chosen if space.contains(trials[n].params)]
+    for number in chosen:
+        point = {name: trials[number].params[name] for name in space.distributions}
+        study.enqueue_trial(point, user_attrs={RETRY_OF: number})
+    places = replaced(study.get_trials(deepcopy=False))
+    return {number: places[number] for number in chosen}
+
+
+def _check_retriable(
+    trials: Sequence[FrozenTrial], failed: Container[int], space: Space, number: int
+) -> None:
+    if not 0 <= number < len(trials):
+        raise InvalidInput(
+            f"a trial to retry must be in the study, got {number}, {known_trials(trials)}"
+        )
+    trial = trials[number]
+    if (again := replaced(trials).get(number)) is not None:
+        raise InvalidInput(
+            f"a trial can be replaced only once, got {number}, whose place trial {again} has taken"
+        )
+    if number not in failed:
+        hint = ""
+        if trial.state == TrialState.COMPLETE:
+            hint = f" with the value {trial.value!r} (`neurobo tell --replace` corrects a value)"
+        raise InvalidInput(
+            f"a trial to retry must have failed, got {number}, which is "
+            f"{trial.state.name.lower()}{hint}"
+        )
+    if not space.contains(trial.params):
+        raise InvalidInput(
+            f"a trial to retry must lie in the space of the study file, got {number} at "
+            f"{trial.params}"
+        )
+
+
+def known_trials(trials: Sequence[FrozenTrial]) -> str:
+    """The end of a message about a number that no trial has."""
+    if len(trials) < 2:
+        return "but there is only trial 0" if trials else "but there is no trial yet"
+    return f"but there are only trials 0 to {len(trials) - 1}"
+
+
+def successor(study: Study, number: int) -> FrozenTrial | None:
+    """The trial that stands in the place of trial `number`, or the last of them."""
+    trials = study.get_trials(deepcopy=False)
+    places, last = replaced(trials), number
+    while last in places:
+        last = places[last]
+    return None if last == number else trials[last]

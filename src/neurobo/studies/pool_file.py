@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 
 import numpy as np
 
-from neurobo.errors import InvalidInput
+from neurobo.errors import InvalidInput, check_choice
 from neurobo.pool import Pool
 from neurobo.studies.schema import PoolTable
+from neurobo.studies.sheet import Sheet, read_sheet
 
 
 def read_pool(folder: Path, table: PoolTable) -> Pool:
@@ -22,40 +22,46 @@ def read_pool(folder: Path, table: PoolTable) -> Pool:
     return Pool(features, ids, replace=table.replace)
 
 
+def read_with(folder: Path, table: PoolTable) -> str:
+    """The separator and decimal commas of a `.csv` file, if they are not the usual ones."""
+    if table.path.endswith(".npy"):
+        return ""
+    return _sheet(folder / table.path, table.ids).read_with
+
+
 def _array(path: Path) -> np.ndarray:
     try:
-        return np.asarray(np.load(path))  # NumPy refuses arrays of objects, which could run code
+        # NumPy refuses arrays of objects, which could run code.
+        return np.asarray(np.load(path))
     except (ValueError, OSError, EOFError) as error:
         raise InvalidInput(
             f"the pool must be a .npy array of numbers, got {path}: {error}"
         ) from None
 
 
+def _sheet(path: Path, ids: str | None) -> Sheet:
+    needed = [] if ids is None else [ids]
+    return read_sheet(path, "the pool", needed=needed, numeric=lambda name: name != ids)
+
+
 def _rows(path: Path, ids: str | None) -> tuple[np.ndarray, list[str] | None]:
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            rows = list(csv.reader(file))
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise InvalidInput(f"the pool must be a .csv file in UTF-8, got {path}: {error}") from None
-    if len(rows) < 2:
-        raise InvalidInput(f"the pool must have a heading and rows, got {len(rows)} rows: {path}")
-    header = rows[0]
-    if ids is not None and ids not in header:
-        raise InvalidInput(f"`ids` must be one of the columns {header}, got {ids!r}")
+    sheet = _sheet(path, ids)
+    header, rows = sheet.header, sheet.rows
+    if not rows:
+        raise InvalidInput(f"the pool must have a heading and rows, got only a heading: {path}")
+    if ids is not None:
+        check_choice("`ids`", ids, header)
     features = [i for i, name in enumerate(header) if name != ids]
-    numbers = np.empty((len(rows) - 1, len(features)))
-    for line, row in enumerate(rows[1:], start=2):
+    numbers = np.empty((len(rows), len(features)))
+    for line, row in enumerate(rows, start=2):
         if len(row) != len(header):
             raise InvalidInput(
                 f"{path.name}, line {line}: a row must have {len(header)} cells, got {len(row)}"
             )
         for place, column in enumerate(features):
             try:
-                numbers[line - 2, place] = float(row[column])
-            except ValueError:
-                raise InvalidInput(
-                    f"{path.name}, line {line}: {header[column]!r} must be a number, got "
-                    f"{row[column]!r}"
-                ) from None
-    names = None if ids is None else [row[header.index(ids)] for row in rows[1:]]
+                numbers[line - 2, place] = sheet.number(header[column], row[column])
+            except InvalidInput as error:
+                raise InvalidInput(f"{path.name}, line {line}: {error}") from None
+    names = None if ids is None else [row[header.index(ids)] for row in rows]
     return numbers, names

@@ -37,10 +37,11 @@ Generated from the schema; do not edit: `python -m neurobo.studies.reference >
 docs/study-file.md`.
 
 A study is described by a TOML file. `neurobo init` writes one with comments, `neurobo check` says
-what it means and what is wrong with it, with the line, the rule and the value. Checking and
-reporting never run or import anything that the file names; only `neurobo run` does, and only the
-objective. Keys of the top must stand above the first `[table]`. A key without a default must be
-given.
+what it means and what is wrong with it, with the line, the rule and the value. `neurobo run`
+executes the objective; `neurobo run` and `neurobo ask` import and call the function of `[physics]
+residual`; no other command executes anything that the file names (the
+[table of all commands](../SECURITY.md#what-a-study-file-can-execute)). Keys of the top must stand
+above the first `[table]`. A key without a default must be given.
 """
 
 _TAIL = """

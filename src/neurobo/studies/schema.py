@@ -105,7 +105,9 @@ class PoolTable(Table):
     """A catalogue of candidates, each known by its features."""
 
     path: Name = Field(
-        description="A `.npy` array (candidates first), or a `.csv` file with a heading."
+        description="A `.npy` array (candidates first), or a `.csv` file with a heading. Columns "
+        "may be separated by commas, semicolons or tabs, and numbers may have decimal commas where "
+        "columns have not; `neurobo check` says how the file is read."
     )
     ids: Name | None = Field(None, description="The column of a `.csv` that names the candidates.")
     replace: bool = Field(False, description="Whether a candidate may be evaluated again.")
@@ -170,7 +172,8 @@ class StudyTable(Table):
         1,
         ge=0,
         description="How often an evaluation that was lost is begun again: its runner died, or "
-        "its lease ran out. What the objective itself fails at is a result, and is not repeated.",
+        "its lease ran out. What the objective itself fails at is a result, and is repeated only "
+        "by `neurobo retry`.",
     )
     learn_failures: bool = Field(
         False, description="Learn where evaluations fail, and keep away from there."

@@ -214,8 +214,9 @@ def _cause(error: BaseException) -> str:
         "readonly": "it may not be written to",
         "unable to open": "it cannot be opened; are you allowed to write there?",
         "locked": f"others have kept it busy for more than {PATIENCE} s",
-        "No module named": "its driver is not installed; for PostgreSQL: "
-        "pip install 'neurobo[postgres]'",
+        "No module named 'psycopg'": "its driver is missing: pip install 'neurobo[postgres]'",
+        "No module named": "its driver is not installed",
+        "Can't load plugin": "there is no such kind of database",
     }
     found = [hint for sign, hint in hints.items() if sign in text]
     return f"{found[0]} ({text})" if found else text

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import tomllib
 from collections.abc import Iterator
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ValidationError
 
-from neurobo.errors import InvalidInput, NeuroboError
+from neurobo.errors import InvalidInput, NeuroboError, did_you_mean
 from neurobo.studies import toml_lines
 from neurobo.studies.schema import Parameter, StudyTable
 
@@ -41,9 +40,11 @@ class InvalidStudyFile(InvalidInput):
 
     def __init__(self, path: Path, mistakes: list[Mistake]) -> None:
         self.path, self.mistakes = path, sorted(mistakes, key=lambda m: m.line)
-        count = "a mistake" if len(mistakes) == 1 else f"{len(mistakes)} mistakes"
-        lines = "".join(f"\n  {mistake}" for mistake in self.mistakes)
-        super().__init__(f"{path} has {count}{lines}")
+        if len(mistakes) == 1:
+            super().__init__(f"{path}, {mistakes[0]}")
+        else:
+            lines = "".join(f"\n  {mistake}" for mistake in self.mistakes)
+            super().__init__(f"{path} has {len(mistakes)} mistakes{lines}")
 
 
 @dataclass(frozen=True)
@@ -154,8 +155,8 @@ def _text(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise InvalidInput(
-            f"a study file was expected, got {path}, which does not exist; `neurobo init` "
-            "writes one"
+            f"a study file was expected, got {path}, which does not exist"
+            + (_similar(path) or "; `neurobo init` writes one")
         ) from None
     except UnicodeDecodeError as error:
         line = path.read_bytes()[: error.start].count(b"\n") + 1
@@ -167,11 +168,16 @@ def _text(path: Path) -> str:
         raise InvalidInput(f"a study file must be readable, got {path}: {error.strerror}") from None
 
 
+def _similar(path: Path) -> str:
+    return did_you_mean(path.name, [other.name for other in path.parent.glob("*.toml")])
+
+
 def _syntax(error: tomllib.TOMLDecodeError, text: str) -> Mistake:
     rule, _, place = str(error).partition(" (at ")
     found = re.match(r"line (\d+)", place)
     line = int(found[1]) if found else text.count("\n") + 1
     shown = text.split("\n")[line - 1].strip() if line <= text.count("\n") + 1 else ""
+    rule += " (a text must be in quotes)" * (rule == "Invalid value")
     return Mistake(line, f"not valid TOML: {rule[:1].lower()}{rule[1:]}, got {_short(shown)}")
 
 
@@ -189,9 +195,8 @@ def _explained(error: dict[str, Any], lines: dict[toml_lines.Path, int]) -> Mist
         return Mistake(line, f"`{name}` must be given, got nothing")
     if kind == "extra_forbidden":
         known = _known_keys(path[:-1])
-        near = difflib.get_close_matches(str(path[-1]), known, n=1)
-        hint = f"did you mean `{near[0]}`?" if near else f"known are {', '.join(known)}"
-        return Mistake(line, f"`{name}` is not a key of a study file ({hint}), got {_short(given)}")
+        hint = did_you_mean(path[-1], known) or f"; known are {', '.join(known)}"
+        return Mistake(line, f"`{name}` is not a key of a study file, got {_short(given)}{hint}")
     if kind == "value_error":
         return Mistake(line, f"{name + ': ' if name else ''}{limits['error']}")
     rule = _RULES.get(kind, error["msg"][:1].lower() + error["msg"][1:])
@@ -241,6 +246,12 @@ def _model_of(annotation: Any) -> Any:
 def _deeper(study: StudyFile) -> Iterator[Mistake]:
     """What only a look at several keys, at other files or at the algorithms can tell."""
     table = study.table
+    if table.storage is not None and "://" not in table.storage:
+        yield Mistake(
+            study.line("storage"),
+            "`storage` must be a URL such as 'sqlite:///study.db' or 'postgresql://user@host/db', "
+            f"got {table.storage!r}",
+        )
     for name, parameter in table.space.items():
         try:
             _distribution(name, parameter)
@@ -255,7 +266,7 @@ def _deeper(study: StudyFile) -> Iterator[Mistake]:
         _ = study.algorithm
     except InvalidInput as error:
         key = "algorithm" if str(error).startswith("algorithm must") else "options"
-        yield Mistake(study.line(key), f"{key}: {error}")
+        yield Mistake(study.line(key), str(error))
     except TypeError as error:  # an option of the wrong kind
         yield Mistake(study.line("options"), f"options: {error}, got {table.options}")
     else:
@@ -269,7 +280,7 @@ def _deeper(study: StudyFile) -> Iterator[Mistake]:
                 yield Mistake(
                     study.line("objective", "command", i),
                     f"objective.command: `{{…}}` must name one of {sorted(known)} "
-                    f"(write {{{{ for a brace), got {{{name}}}",
+                    f"(write {{{{ for a brace), got {{{name}}}{did_you_mean(name, known)}",
                 )
         yield from _unspeakable(study)
 

@@ -12,15 +12,17 @@ from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from neurobo.studies.lease import ATTEMPT, is_leased, seconds_left
-from neurobo.trial_marks import FAILURE, INTERRUPTED, is_feasible, is_void, least_violating
+from neurobo.trial_marks import (
+    FAILURE,
+    INTERRUPTED,
+    VOID,
+    counting,
+    is_feasible,
+    least_violating,
+    replaced,
+)
 
 SPARKS = "▁▂▃▄▅▆▇█"
-
-
-def counts(trial: FrozenTrial) -> bool:
-    """Whether an ended trial is one of the budget's."""
-    interrupted = trial.user_attrs.get(FAILURE) == INTERRUPTED
-    return trial.state.is_finished() and not is_void(trial) and not interrupted
 
 
 @dataclass(frozen=True)
@@ -31,16 +33,22 @@ class Tally:
     waiting: int
     void: int
     """Lost or interrupted, and begun again."""
+    replaced: int
+    """Results that were corrected, and failures that are evaluated again."""
     maximize: bool
 
     @staticmethod
     def of(study: Study) -> Tally:
         everything = study.get_trials(deepcopy=False)
+        trials = counting(study, everything)
+        ended = sum(t.state.is_finished() for t in everything)
+        exchanged = sum(map(_was_evaluated, (everything[i] for i in replaced(everything))))
         return Tally(
-            trials=[t for t in everything if counts(t)],
+            trials=trials,
             running=[t for t in everything if t.state == TrialState.RUNNING],
             waiting=sum(t.state == TrialState.WAITING for t in everything),
-            void=sum(t.state.is_finished() and not counts(t) for t in everything),
+            void=ended - len(trials) - exchanged,
+            replaced=exchanged,
             maximize=study.direction == StudyDirection.MAXIMIZE,
         )
 
@@ -101,6 +109,11 @@ class Tally:
         return "".join(SPARKS[i] for i in places)
 
 
+def _was_evaluated(trial: FrozenTrial) -> bool:
+    """Whether a trial whose place another one has taken had been evaluated to its end."""
+    return VOID not in trial.system_attrs and trial.user_attrs.get(FAILURE) != INTERRUPTED
+
+
 def elapsed(trial: FrozenTrial, now: datetime) -> float:
     return (now - trial.datetime_start).total_seconds() if trial.datetime_start else 0.0
 
@@ -122,6 +135,7 @@ def as_dict(tally: Tally) -> dict[str, Any]:
         ],
         "waiting": tally.waiting,
         "lost_or_interrupted": tally.void,
+        "replaced": tally.replaced,
         "retried": tally.retried,
         "feasible": len(tally.feasible) if tally.constrained else None,
         "best": None

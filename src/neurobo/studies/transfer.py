@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import hashlib
 import io
 import json
 import math
@@ -16,18 +15,17 @@ from optuna.distributions import CategoricalDistribution, IntDistribution
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
-from neurobo.errors import InvalidInput, MissingPackage
+from neurobo.errors import InvalidInput, MissingPackage, did_you_mean
 from neurobo.space import Params, Space
-from neurobo.studies.lease import RETRY_OF
 from neurobo.studies.objective import written
+from neurobo.studies.sheet import Sheet, read_sheet
 from neurobo.studies.study_file import StudyFile
-from neurobo.studies.tally import counts
-from neurobo.trial_marks import FAILURE, is_feasible
+from neurobo.trial_marks import FAILURE, RETRY_OF, counting, is_feasible, replaced
 
 SOURCE = "imported_from"
 """The user attribute of an imported trial: the file's name, a digest of its content, the line."""
 FORMATS = ("csv", "json", "parquet")
-OWN = ("id", "state", "value", "feasible", "started", "ended", "failure", "retry_of")
+OWN = ("id", "state", "value", "feasible", "started", "ended", "failure", "retry_of", "replaced_by")
 """Columns of an export besides parameters, constraints and attributes."""
 
 
@@ -49,77 +47,78 @@ class Reading(NamedTuple):
     ignored: list[str]
     """Columns that mean nothing to the study."""
     digest: str
+    read_with: str
+    """Separator and decimal commas, if they are not the usual ones."""
 
 
 def read_results(file: StudyFile, path: Path, value_column: str = "value") -> Reading:
     """The rows of a CSV file with a heading; columns are matched by name. Nothing is stored."""
-    try:
-        content = path.read_bytes()
-        lines = list(csv.reader(io.StringIO(content.decode("utf-8-sig"), newline="")))
-    except FileNotFoundError:
-        raise InvalidInput(f"a CSV file was expected, got {path}, which does not exist") from None
-    except (UnicodeDecodeError, csv.Error, OSError) as error:
-        raise InvalidInput(f"a CSV file in UTF-8 was expected, got {path}: {error}") from None
-    if not lines:
-        raise InvalidInput(f"a CSV file must have a heading, got nothing in {path}")
-    header = [name.strip() for name in lines[0]]
-    names = [*file.space.distributions, value_column, *file.table.constraints]
+    distributions = file.space.distributions
+    names = [*distributions, value_column, *file.table.constraints]
+
+    def numeric(name: str) -> bool:
+        return name in names and not isinstance(distributions.get(name), CategoricalDistribution)
+
+    sheet = read_sheet(path, "the results", needed=names, numeric=numeric)
+    header = sheet.header
     missing = [name for name in names if name not in header]
     if missing:
+        hint = did_you_mean(missing[0], [name for name in header if name not in names])
         raise InvalidInput(
             f"the heading of {path} must name every parameter, constraint and `{value_column}`, "
-            f"got none for {missing}"
+            f"got none for {missing}{hint}"
         )
     twice = sorted({name for name in names if header.count(name) > 1})
     if twice:
         raise InvalidInput(f"a column must stand only once in {path}, got {twice} twice")
     rows, bad = [], []
-    for number, cells in enumerate(lines[1:], start=2):
+    for number, cells in enumerate(sheet.rows, start=2):
         if not any(cell.strip() for cell in cells):
             continue
         try:
             if len(cells) != len(header):
                 raise InvalidInput(f"a row must have {len(header)} cells, got {len(cells)}")
-            rows.append(_row(file, number, dict(zip(header, cells, strict=True)), value_column))
+            named = dict(zip(header, cells, strict=True))
+            rows.append(_row(file, sheet, number, named, value_column))
         except InvalidInput as error:
             bad.append(f"line {number}: {error}")
     ignored = [name for name in header if name not in names]
-    return Reading(rows, bad, ignored, hashlib.sha256(content).hexdigest()[:12])
+    return Reading(rows, bad, ignored, sheet.digest, sheet.read_with)
 
 
-def _row(file: StudyFile, line: int, cells: Mapping[str, str], value_column: str) -> Row:
+def _row(
+    file: StudyFile, sheet: Sheet, line: int, cells: Mapping[str, str], value_column: str
+) -> Row:
     space = file.space
-    params = space.params({name: _value(space, name, cells[name]) for name in space.distributions})
+    given = {name: _value(space, sheet, name, cells[name]) for name in space.distributions}
+    params = space.params(given)
     text = cells[value_column].strip()
-    value = _number(value_column, text) if text else None
+    value = sheet.number(value_column, text) if text else None
     constraints = {}
     for name in file.table.constraints:
         if cells[name].strip() or value is not None:
-            constraints[name] = _number(name, cells[name])
+            constraints[name] = sheet.number(name, cells[name])
             if not math.isfinite(constraints[name]):
                 raise InvalidInput(f"{name!r} must be a finite number, got {cells[name]!r}")
     return Row(line, params, value if value is not None and math.isfinite(value) else None,
                constraints)  # fmt: skip
 
 
-def _value(space: Space, name: str, text: str) -> Any:
+def _value(space: Space, sheet: Sheet, name: str, text: str) -> Any:
     distribution = space.distributions[name]
     if isinstance(distribution, CategoricalDistribution):
+        forms = {text, text.replace(",", ".")} if sheet.decimal_comma else {text}
         for choice in distribution.choices:
-            if text in (written(choice), str(choice)):
+            if forms & {written(choice), str(choice)}:
                 return choice
-        raise InvalidInput(f"{name!r} must be one of {list(distribution.choices)}, got {text!r}")
-    number = _number(name, text)
+        known = list(distribution.choices)
+        raise InvalidInput(
+            f"{name!r} must be one of {known}, got {text!r}{did_you_mean(text, known)}"
+        )
+    number = sheet.number(name, text)
     if isinstance(distribution, IntDistribution) and math.isfinite(number):
         return int(number) if number == int(number) else number
     return number
-
-
-def _number(name: str, text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise InvalidInput(f"{name!r} must be a number, got {text!r}") from None
 
 
 def store_rows(study: Study, space: Space, path: Path, reading: Reading) -> Iterator[bool]:
@@ -152,14 +151,20 @@ def store_rows(study: Study, space: Space, path: Path, reading: Reading) -> Iter
 
 
 def table_of(study: Study, file: StudyFile, *, everything: bool = False) -> list[dict[str, Any]]:
-    """One row for each trial that ended; with `everything` also those begun again, and running."""
-    trials = [t for t in study.get_trials(deepcopy=False) if everything or counts(t)]
+    """One row for each trial that counts and has ended; with `everything` for all trials, and which
+    one stands in the place of which."""
+    known = study.get_trials(deepcopy=False)
+    trials = known if everything else counting(study)
     params = _columns(file.space.distributions, "param_")
     constraints = _columns(file.table.constraints, "constraint_", {*params.values()})
     taken = {*params.values(), *constraints.values()}
     names = sorted({name for t in trials for name in t.user_attrs} - {FAILURE, RETRY_OF})
     attrs = _columns(names, "attr_", taken)
-    return [_exported(trial, params, constraints, attrs) for trial in trials]
+    rows = [_exported(trial, params, constraints, attrs) for trial in trials]
+    if everything:
+        places = replaced(known)
+        rows = [{**row, "replaced_by": places.get(row["id"])} for row in rows]
+    return rows
 
 
 def _columns(names: Iterable[str], prefix: str, taken: set[str] | None = None) -> dict[str, str]:

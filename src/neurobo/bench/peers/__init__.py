@@ -21,7 +21,7 @@ from neurobo.bench.peers import (
 )
 from neurobo.bench.peers.base import Method, Optimiser, Task, split_options
 from neurobo.bench.problem import Law
-from neurobo.errors import InvalidInput
+from neurobo.errors import InvalidInput, check_choice, did_you_mean
 from neurobo.physics import PDE
 from neurobo.sampler import NeuroSampler
 
@@ -54,8 +54,7 @@ def method(text: str) -> Method:
     if name in algorithms():
         build(name, **options)  # refuses bad options now
         return replace(_ours(name), options=options)
-    if name not in _PEERS:
-        raise InvalidInput(f"a method must be one of {methods()}, got {name!r}")
+    check_choice("a method", name, methods())
     _check_options(_PEERS[name], options)
     return replace(_PEERS[name], options=options)
 
@@ -67,7 +66,8 @@ def _check_options(peer: Method, options: dict[str, Any]) -> None:
     names = [p.name for p in known]
     unknown = sorted(options.keys() - set(names))
     if unknown:
-        raise InvalidInput(f"options of {peer.name} must be among {names}, got {unknown}")
+        hint = did_you_mean(unknown[0], names)
+        raise InvalidInput(f"options of {peer.name} must be among {names}, got {unknown}{hint}")
 
 
 def _ours(name: str) -> Method:

@@ -15,7 +15,7 @@ from neurobo.bench.problems import (
     synthetic,
 )
 from neurobo.bench.wrappers import wrap
-from neurobo.errors import InvalidInput
+from neurobo.errors import InvalidInput, did_you_mean
 
 GROUPS: dict[str, tuple[Problem, ...]] = {
     "synthetic": synthetic.PROBLEMS,
@@ -41,5 +41,8 @@ def problem(name: str, seed: int = 0) -> Problem:
     if (which := bbob.parse(base)) is not None:
         return wrap(bbob.bbob(*which), wrappers, seed)
     if base not in _BY_NAME:
-        raise InvalidInput(f"a problem must be one of {problems()} or bbob-fF-dD-iI, got {base!r}")
+        hint = did_you_mean(base, problems())
+        raise InvalidInput(
+            f"a problem must be one of {problems()} or bbob-fF-dD-iI, got {base!r}{hint}"
+        )
     return wrap(_BY_NAME[base], wrappers, seed)
