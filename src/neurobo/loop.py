@@ -15,11 +15,13 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
 
+from neurobo.errors import EvaluationFailed
+from neurobo.failures import Failures
 from neurobo.progress import Progress
 from neurobo.sampler import trials_of_study
 from neurobo.space import Params, Space
 from neurobo.suggest import is_exhausted
-from neurobo.trial_marks import FAILURE, INTERRUPTED, is_void
+from neurobo.trial_marks import FAILURE, INTERRUPTED, counting, mark_void
 from neurobo.workers import Outcome, Workers
 
 Callback = Callable[[Study, FrozenTrial], None]
@@ -69,7 +71,7 @@ class Alone:
 
     def __init__(self, study: Study) -> None:
         self.study = study
-        self.finished = count_finished(study)
+        self.finished = len(counting(study))
         self.patience: float | None = None
 
     def look_around(self) -> None:
@@ -103,9 +105,18 @@ class Alone:
 class Run:
     """Ask, evaluate and tell until the end."""
 
-    def __init__(self, space: Space, home: Home, workers: Workers, n_trials: int, batch: int):
+    def __init__(
+        self,
+        space: Space,
+        home: Home,
+        workers: Workers,
+        n_trials: int,
+        batch: int,
+        failures: Failures | None = None,
+    ) -> None:
         self.space, self.home, self.study, self.workers = space, home, home.study, workers
         self.n_trials, self.batch = n_trials, batch
+        self.failures = failures or Failures()
         self.ready: list[tuple[Trial, Params]] = []
         """Asked for, not yet begun."""
         self.running: dict[int, tuple[Trial, float]] = {}
@@ -117,13 +128,13 @@ class Run:
         """Seconds that suggestions and evaluations took."""
 
     def go(self, end: float, callbacks: Sequence[Callback], display: Progress) -> str:
-        """Says why, if the end came early and unasked for."""
+        """Says why, if the end came early and unasked for. EvaluationFailed if failures stop it."""
 
         def show() -> None:
             display.update(self.study, self.home.finished, self.suggesting)
 
-        show()
         try:
+            show()
             exhausted = False
             while True:
                 self.home.look_around()
@@ -141,6 +152,7 @@ class Run:
                     for trial in told:
                         for callback in callbacks:
                             callback(self.study, trial)
+                    self._stop_if_broken()
                 elif going_on and self.home.wait_for_others():
                     show()
                 else:
@@ -148,8 +160,8 @@ class Run:
         except KeyboardInterrupt:
             self._abandon(INTERRUPTED)
             return self._how_far("interrupted")
-        except BaseException as error:
-            self._abandon(repr(error))
+        except BaseException:
+            self._abandon(INTERRUPTED)
             raise
         self._abandon(INTERRUPTED)  # asked for ahead, and no longer wanted
         if exhausted and self.home.finished < self.n_trials:
@@ -199,17 +211,30 @@ class Run:
         point = self.space.point(params)
         if self.space.pool is not None and self.space.pool.ids is not None:
             trial.set_user_attr(ID, point)
+        self.failures.begin(trial.number)
         self.workers.start(point, trial.number)
 
     def _collect(self) -> list[FrozenTrial]:
         """Wait for results and tell all of them, before anybody else may raise an error."""
-        told = []
+        told, uncaught = [], None
         for number, outcome in self.workers.finished(self.home.patience).items():
             trial, began = self.running[number]
             self.evaluating.append(time.perf_counter() - began)
             told.append(self.home.tell(trial, outcome))
             del self.running[number]
+            self.failures.end(number, outcome)
+            uncaught = uncaught or outcome.uncaught
+        if uncaught is not None:
+            raise uncaught
         return [trial for trial in told if trial is not None]
+
+    def _stop_if_broken(self) -> None:
+        stop = self.failures.stop()
+        if stop is None:
+            return
+        if stop.void:
+            mark_void(self.study, stop.void)
+        raise EvaluationFailed(stop.message, self.study)
 
     def _abandon(self, reason: str) -> None:
         """Leave no trial running; one that was told already stays as it is."""
@@ -218,12 +243,6 @@ class Run:
         for trial in trials:
             if not states[trial.number].is_finished():
                 self.home.abandon(trial, reason)
-
-
-def count_finished(study: Study) -> int:
-    states = (TrialState.COMPLETE, TrialState.FAIL, TrialState.PRUNED)
-    trials = study.get_trials(deepcopy=False, states=states)
-    return sum(t.user_attrs.get(FAILURE) != INTERRUPTED and not is_void(t) for t in trials)
 
 
 def ask(trial: Trial, name: str, distribution: BaseDistribution) -> Any:

@@ -25,7 +25,7 @@ from neurobo.pool import Pool
 from neurobo.space import Params, Space, SpaceLike
 from neurobo.start import check_design, start_size
 from neurobo.suggest import Plan, check_seed, is_exhausted, next_point
-from neurobo.trial_marks import MEMBER, is_crash, is_void, member_of
+from neurobo.trial_marks import MEMBER, is_crash, member_of, void_numbers
 
 # A RUNNING trial shows other workers only what its objective has asked for so far. The whole
 # suggestion is stored with it, in pieces that fit Optuna's limit on attribute length.
@@ -182,8 +182,7 @@ ATTEMPTS = 5
 
 def _turn(study: Study, trial: FrozenTrial) -> int:
     """The trial's number without those that are void: a crash does not change what comes next."""
-    trials = study.get_trials(deepcopy=False, states=(TrialState.FAIL,))
-    return trial.number - sum(t.number < trial.number and is_void(t) for t in trials)
+    return trial.number - sum(number < trial.number for number in void_numbers(study))
 
 
 def _holds(space: Space, trials: Trials, params: Params) -> bool:
@@ -217,8 +216,9 @@ def trials_of_study(study: Study, space: Space, *, without: int | None = None) -
     space are left out."""
     sign = -1.0 if study.direction == StudyDirection.MAXIMIZE else 1.0
     params, values, pending, constraints, crashed, members = [], [], [], [], [], []
+    void = void_numbers(study)
     for t in study.get_trials(deepcopy=False):
-        if t.number == without or t.state == TrialState.WAITING or is_void(t):
+        if t.number == without or t.state == TrialState.WAITING or t.number in void:
             continue
         point = suggested(t) if t.state == TrialState.RUNNING else t.params
         if not space.contains(point):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 FAILURE = "failure"
@@ -13,7 +14,8 @@ INTERRUPTED = "interrupted"
 """The reason of a trial that was not evaluated to its end because the run stopped."""
 VOID = "neurobo:void"
 """The system attribute of a failed trial that says nothing about its point: nobody evaluated it to
-its end, and another trial takes its turn."""
+its end, and another trial takes its turn. Optuna does not change trials that have ended; those that
+become void later are listed in a system attribute of the study (`mark_void`)."""
 
 MEMBER = "neurobo:member"
 """The system attribute with the member of a portfolio that proposed the trial."""
@@ -24,8 +26,32 @@ def member_of(trial: FrozenTrial) -> str:
     return str(trial.system_attrs.get(MEMBER, ""))
 
 
-def is_void(trial: FrozenTrial) -> bool:
-    return trial.state == TrialState.FAIL and VOID in trial.system_attrs
+def mark_void(study: Study, numbers: Sequence[int]) -> None:
+    """Make failed trials void after they have ended."""
+    # A key of their own: runs that do this at the same moment do not overwrite each other's.
+    study._storage.set_study_system_attr(study._study_id, f"{VOID}:{numbers[0]}", list(numbers))
+
+
+def void_numbers(study: Study) -> set[int]:
+    """The numbers of the void trials."""
+    failed = study.get_trials(deepcopy=False, states=(TrialState.FAIL,))
+    found = {t.number for t in failed if VOID in t.system_attrs}
+    for key, numbers in study._storage.get_study_system_attrs(study._study_id).items():
+        if key.startswith(f"{VOID}:"):
+            found.update(numbers)
+    return found
+
+
+def counting(study: Study, trials: Sequence[FrozenTrial] | None = None) -> list[FrozenTrial]:
+    """The ended trials of a study that count as evaluations: not void, not interrupted."""
+    void = void_numbers(study)
+    return [
+        t
+        for t in (study.get_trials(deepcopy=False) if trials is None else trials)
+        if t.state.is_finished()
+        and t.number not in void
+        and t.user_attrs.get(FAILURE) != INTERRUPTED
+    ]
 
 
 def is_crash(trial: FrozenTrial) -> bool:

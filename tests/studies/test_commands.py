@@ -32,7 +32,7 @@ from neurobo.studies.ask_tell import ask_points, tell_result
 from neurobo.studies.lease import LEASE, give_up_expired
 from neurobo.studies.store import StorageError, open_study
 from neurobo.studies.tally import Tally, duration
-from neurobo.trial_marks import is_void
+from neurobo.trial_marks import void_numbers
 from neurobo.workers import Outcome
 
 CONSTRAINED = FAST + 'constraints = ["cost"]'
@@ -194,7 +194,8 @@ class AskAndTell(RuleBasedStateMachine):
         trials = self.study.trials
         complete = {t.number: t.value for t in trials if t.state == TrialState.COMPLETE}
         assert complete == self.told
-        points = [t.params["x"] for t in trials if t.params and not is_void(t)]
+        void = void_numbers(self.study)
+        points = [t.params["x"] for t in trials if t.params and t.number not in void]
         late = [t for t in trials if "late_result_of" in t.user_attrs and "retry_of" not in
                 t.user_attrs]  # fmt: skip
         assert len(points) - len(set(points)) <= len(late)

@@ -14,7 +14,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
 
 from neurobo.errors import InvalidInput
-from neurobo.loop import Callback, Run, count_finished
+from neurobo.loop import Callback, Run
 from neurobo.minimize import stoppable
 from neurobo.progress import Progress
 from neurobo.studies import ask_tell
@@ -23,7 +23,7 @@ from neurobo.studies.objective import Requests
 from neurobo.studies.programs import Programs
 from neurobo.studies.store import explained, open_study, suggesting
 from neurobo.studies.study_file import StudyFile
-from neurobo.trial_marks import FAILURE, INTERRUPTED, VOID, is_void
+from neurobo.trial_marks import FAILURE, INTERRUPTED, VOID, counting, void_numbers
 from neurobo.workers import Outcome
 
 NOT_NEEDED = "not needed: others had begun the last trial"
@@ -36,7 +36,7 @@ class Shared:
 
     def __init__(self, file: StudyFile, study: Study, note: Callable[[str], None]) -> None:
         self.study = study
-        self.finished = count_finished(study)
+        self.finished = len(counting(study))
         self.patience: float | None = TICK
         self._file, self._note = file, note
         self._seconds, self._retries = file.table.lease.seconds, file.table.retries
@@ -60,18 +60,19 @@ class Shared:
         mine = self.leases.held
         for number in give_up_expired(self.study, self._file.space, self._retries, without=mine):
             self._note(f"trial {number} was lost: its runner died")
-        self.finished = count_finished(self.study)
+        self.finished = len(counting(self.study))
 
     def begun(self, own: int) -> int:
         return len(self._counting())
 
     def _counting(self) -> list[FrozenTrial]:
         """Trials that are or will be one of the budget's."""
+        void = void_numbers(self.study)
         return [
             t
             for t in self.study.get_trials(deepcopy=False)
             if t.state != TrialState.WAITING
-            and not is_void(t)
+            and t.number not in void
             and t.user_attrs.get(FAILURE) != INTERRUPTED
         ]
 
@@ -95,14 +96,14 @@ class Shared:
             self._note(f"trial {trial.number} was lost: {outcome.failure}")
             give_up(self.study, self._stored(trial), self._file.space, self._retries,
                     f"lost: {outcome.failure}")  # fmt: skip
-            self.finished = count_finished(self.study)
+            self.finished = len(counting(self.study))
             return None
         told: FrozenTrial | None
         try:
             told = ask_tell.record(self.study, trial._trial_id, outcome)
         except UpdateFinishedTrialError:  # this machine slept, and the lease ran out
             told = ask_tell.accept_late(self.study, trial.number, outcome, self._note)
-        self.finished = count_finished(self.study)
+        self.finished = len(counting(self.study))
         return told
 
     def abandon(self, trial: Trial, reason: str) -> None:

@@ -12,15 +12,9 @@ from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from neurobo.studies.lease import ATTEMPT, is_leased, seconds_left
-from neurobo.trial_marks import FAILURE, INTERRUPTED, is_feasible, is_void, least_violating
+from neurobo.trial_marks import counting, is_feasible, least_violating
 
 SPARKS = "▁▂▃▄▅▆▇█"
-
-
-def counts(trial: FrozenTrial) -> bool:
-    """Whether an ended trial is one of the budget's."""
-    interrupted = trial.user_attrs.get(FAILURE) == INTERRUPTED
-    return trial.state.is_finished() and not is_void(trial) and not interrupted
 
 
 @dataclass(frozen=True)
@@ -36,11 +30,12 @@ class Tally:
     @staticmethod
     def of(study: Study) -> Tally:
         everything = study.get_trials(deepcopy=False)
+        trials = counting(study, everything)
         return Tally(
-            trials=[t for t in everything if counts(t)],
+            trials=trials,
             running=[t for t in everything if t.state == TrialState.RUNNING],
             waiting=sum(t.state == TrialState.WAITING for t in everything),
-            void=sum(t.state.is_finished() and not counts(t) for t in everything),
+            void=sum(t.state.is_finished() for t in everything) - len(trials),
             maximize=study.direction == StudyDirection.MAXIMIZE,
         )
 

@@ -21,8 +21,7 @@ from neurobo.space import Params, Space
 from neurobo.studies.lease import RETRY_OF
 from neurobo.studies.objective import written
 from neurobo.studies.study_file import StudyFile
-from neurobo.studies.tally import counts
-from neurobo.trial_marks import FAILURE, is_feasible
+from neurobo.trial_marks import FAILURE, counting, is_feasible
 
 SOURCE = "imported_from"
 """The user attribute of an imported trial: the file's name, a digest of its content, the line."""
@@ -153,7 +152,7 @@ def store_rows(study: Study, space: Space, path: Path, reading: Reading) -> Iter
 
 def table_of(study: Study, file: StudyFile, *, everything: bool = False) -> list[dict[str, Any]]:
     """One row for each trial that ended; with `everything` also those begun again, and running."""
-    trials = [t for t in study.get_trials(deepcopy=False) if everything or counts(t)]
+    trials = study.get_trials(deepcopy=False) if everything else counting(study)
     params = _columns(file.space.distributions, "param_")
     constraints = _columns(file.table.constraints, "constraint_", {*params.values()})
     taken = {*params.values(), *constraints.values()}
