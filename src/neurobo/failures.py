@@ -51,8 +51,9 @@ class Failures:
         self._first: list[int] = []
         """The first evaluations, in the order in which they began: slow ones, which may succeed,
         are awaited before the others' failures count."""
-        self._alike: dict[int, Outcome] | None = {}
-        """All that have failed so far; None once one succeeded or failed differently."""
+        self._alike: set[int] = set()
+        """All that have ended, until one of them does not fail like the others."""
+        self._watching = True
 
     def begin(self, number: int) -> None:
         if len(self._first) < LIKELY:
@@ -62,16 +63,22 @@ class Failures:
         if outcome.lost:
             self._first = [n for n in self._first if n != number]
             return
+        before = self._last if self._count else outcome
         if outcome.failure:
             self._count += 1
             self._last = outcome
-        if self._alike is None:
-            return
-        known = next(iter(self._alike.values()), outcome)
-        if _says_nothing_about_the_program(outcome) or _what(outcome) != _what(known):
-            self._alike = None
-        else:
-            self._alike[number] = outcome
+        if not outcome.failure or _is_not_finite(outcome) or _what(outcome) != _what(before):
+            self._watching = False
+            self._alike.clear()
+        if self._watching:
+            self._alike.add(number)
+
+    @property
+    def undecided(self) -> bool:
+        """Whether to begin nothing more before the first evaluations have ended: enough others have
+        failed by an error of the program."""
+        first = set(self._first[:CERTAIN])
+        return self._most is not None and self._broken and not first <= self._alike
 
     def stop(self) -> Stop | None:
         """Whether the run should stop now, and why."""
@@ -80,24 +87,27 @@ class Failures:
         if isinstance(self._most, int) and self._count >= self._most:
             why = f"max_failures={self._most} evaluations failed; the last one: "
             return Stop(why + _shown(self._last), [])
-        if not self._alike:
-            return None
-        outcome = next(iter(self._alike.values()))
-        broken = is_programming_error(outcome)
-        needed = CERTAIN if broken else LIKELY
+        needed = CERTAIN if self._broken else LIKELY
         first = self._first[:needed]
-        if len(first) < needed or not set(first) <= self._alike.keys():
+        if len(first) < needed or not set(first) <= self._alike:
             return None
         why = f"the first {len(self._alike)} evaluations failed with the same error: "
-        hint = self._hint(outcome) if broken else (
-            "These trials stay in the study as failed. Running again goes on with other points; "
-            "max_failures=None in neurobo.minimize never stops."
-        )  # fmt: skip
-        void = sorted(self._alike) if broken else []
-        return Stop(f"{why}{_shown(outcome)}\n{hint}", void)
+        message = f"{why}{_shown(self._last)}\n{self._hint()}"
+        return Stop(message, sorted(self._alike) if self._broken else [])
 
-    def _hint(self, outcome: Outcome) -> str:
-        asked = _kind(outcome) in ("KeyError", "TypeError") and self._receives
+    @property
+    def _broken(self) -> bool:
+        """Whether enough evaluations have failed, all of them by the same error of the program."""
+        return len(self._alike) >= CERTAIN and is_programming_error(self._last)
+
+    def _hint(self) -> str:
+        if not self._broken:
+            absent = "got None" in self._last.failure
+            return ("Does the objective return its value? " if absent else "") + (
+                "These trials stay in the study as failed. Running again goes on with other "
+                "points; max_failures=None in neurobo.minimize never stops."
+            )
+        asked = _kind(self._last) in ("KeyError", "TypeError") and self._receives
         told = f"The objective is called with one argument: {self._receives}. " if asked else ""
         return f"{told}Correct the objective and run again: these trials do not count."
 
@@ -110,9 +120,9 @@ def is_programming_error(outcome: Outcome) -> bool:
     return _kind(outcome) in PROGRAMMING and "NoneType" not in outcome.failure + outcome.output
 
 
-def _says_nothing_about_the_program(outcome: Outcome) -> bool:
-    """A number that is not finite comes from a program that ran to its end."""
-    return not outcome.failure or bool(_NOT_FINITE.search(outcome.failure))
+def _is_not_finite(outcome: Outcome) -> bool:
+    """Whether there is a number after all, which comes from a program that ran to its end."""
+    return bool(_NOT_FINITE.search(outcome.failure))
 
 
 def _kind(outcome: Outcome) -> str:
@@ -131,4 +141,8 @@ def _what(outcome: Outcome) -> tuple[str, str, tuple[str, str]]:
 
 
 def _shown(outcome: Outcome) -> str:
-    return f"{outcome.failure}\n{outcome.output}".strip()
+    """The reason, and the traceback or what was printed."""
+    lines = outcome.output.splitlines()
+    if lines and _EXCEPTION.fullmatch(lines[-1]):  # as Python shows it
+        return "\n".join([lines[-1], *(lines if len(lines) > 1 else ())])
+    return "\n".join([outcome.failure, *lines])

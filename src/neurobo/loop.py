@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import math
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,6 +14,7 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 
 from neurobo.errors import EvaluationFailed
 from neurobo.failures import Failures
+from neurobo.interrupts import deferred, remembered
 from neurobo.progress import Progress
 from neurobo.sampler import trials_of_study
 from neurobo.space import Params, Space
@@ -129,34 +127,9 @@ class Run:
 
     def go(self, end: float, callbacks: Sequence[Callback], display: Progress) -> str:
         """Says why, if the end came early and unasked for. EvaluationFailed if failures stop it."""
-
-        def show() -> None:
-            display.update(self.study, self.home.finished, self.suggesting)
-
         try:
-            show()
-            exhausted = False
-            while True:
-                self.home.look_around()
-                going_on = time.monotonic() < end and not self.study._stop_flag and not exhausted
-                may_begin = self.ready and self.workers.free and (going_on or exhausted)
-                if may_begin and self.batch == 1:
-                    self._begin()
-                elif going_on and self._wants_more():
-                    exhausted = self._ask()
-                elif may_begin:  # a batch begins when it is complete
-                    self._begin()
-                elif self.running:
-                    told = self._collect()
-                    show()
-                    for trial in told:
-                        for callback in callbacks:
-                            callback(self.study, trial)
-                    self._stop_if_broken()
-                elif going_on and self.home.wait_for_others():
-                    show()
-                else:
-                    break
+            with remembered() as raise_lost_interrupt:
+                exhausted = self._loop(end, callbacks, display, raise_lost_interrupt)
         except KeyboardInterrupt:
             self._abandon(INTERRUPTED)
             return self._how_far("interrupted")
@@ -167,6 +140,44 @@ class Run:
         if exhausted and self.home.finished < self.n_trials:
             return self._how_far(f"space exhausted: all {self.space.size:.0f} points are evaluated")
         return ""
+
+    def _loop(
+        self,
+        end: float,
+        callbacks: Sequence[Callback],
+        display: Progress,
+        raise_lost_interrupt: Callable[[], None],
+    ) -> bool:
+        """Whether there were no points left."""
+
+        def show() -> None:
+            display.update(self.study, self.home.finished, self.suggesting)
+
+        show()
+        exhausted = False
+        while True:
+            raise_lost_interrupt()
+            self.home.look_around()
+            going_on = time.monotonic() < end and not self.study._stop_flag and not exhausted
+            going_on = going_on and not self.failures.undecided
+            may_begin = self.ready and self.workers.free and (going_on or exhausted)
+            if may_begin and self.batch == 1:
+                self._begin()
+            elif going_on and self._wants_more():
+                exhausted = self._ask()
+            elif may_begin:  # a batch begins when it is complete
+                self._begin()
+            elif self.running:
+                told = self._collect()
+                show()
+                for trial in told:
+                    for callback in callbacks:
+                        callback(self.study, trial)
+                self._stop_if_broken()
+            elif going_on and self.home.wait_for_others():
+                show()
+            else:
+                return exhausted
 
     def _how_far(self, what: str) -> str:
         return f"{what} after {self.home.finished} of {self.n_trials} trials"
@@ -199,7 +210,7 @@ class Run:
         self.left_to_ask -= 1
         self.ready.append((trial, {}))
         began = time.perf_counter()
-        with _patiently():
+        with deferred():
             params = {name: ask(trial, name, d) for name, d in space.distributions.items()}
         self.suggesting.append(time.perf_counter() - began)
         self.ready[-1] = (trial, params)
@@ -254,29 +265,3 @@ def ask(trial: Trial, name: str, distribution: BaseDistribution) -> Any:
         trial.suggest_float if isinstance(distribution, FloatDistribution) else trial.suggest_int
     )
     return suggest(name, d.low, d.high, step=d.step, log=d.log)
-
-
-@contextmanager
-def _patiently() -> Iterator[None]:
-    """Ctrl-C waits until the block has ended; a second one does not.
-
-    An interrupt inside JAX's compiler makes Python crash when it exits (seen with JAX 0.10.2).
-    """
-    previous = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(previous):
-        yield
-        return
-    caught: list[Any] = []
-
-    def later(*about: Any) -> None:
-        caught.append(about)
-        if len(caught) > 1:
-            previous(*about)
-
-    signal.signal(signal.SIGINT, later)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, previous)
-    if caught:
-        previous(*caught[0])

@@ -148,7 +148,8 @@ def minimize(
 
 
 def _caught(catch: Any) -> Caught:
-    found = tuple(catch) if isinstance(catch, Iterable) else (catch,)
+    several = isinstance(catch, Iterable) and not isinstance(catch, str)
+    found = tuple(catch) if several else (catch,)
     for kind in found:
         if not (isinstance(kind, type) and issubclass(kind, BaseException)):
             raise InvalidInput(f"catch must be exception classes, got {kind!r}")

@@ -437,7 +437,7 @@ def test_no_space_left_is_one_clear_message(
     """SQLite is told that it may not grow, and says that the disk is full."""
     path = study(tmp_path, "")
     _json("ask", path)
-    monkeypatch.setattr("neurobo.studies.store._take_turns", _stop_growing)
+    monkeypatch.setattr("neurobo.storage._take_turns", _stop_growing)
     monkeypatch.setattr("optuna.storages._rdb.storage.time.sleep", lambda _: None)
     with pytest.raises(StorageError) as error:
         _call("import", path, _results(tmp_path, "x,value\n" + "1,1\n" * 300))
