@@ -10,7 +10,7 @@ from neurobo.workers import Outcome
 
 MaxFailures = int | Literal["auto"] | None
 
-CERTAIN, LIKELY = 3, 10
+CERTAIN, LIKELY = 3, 20
 """How many of a run's first evaluations must fail alike before it stops: with an error of the
 program, and with any other error, which may come from the points."""
 

@@ -93,7 +93,7 @@ def minimize(
             once: its trial is recorded as failed, and the exception is raised.
         max_failures: When failed evaluations stop the run. "auto": when the first ones all fail
             with the same error at the same place, after 3 if it is an error of the program
-            (`NameError`, `ImportError`, `KeyError`, ...), after 10 otherwise. A number: also when
+            (`NameError`, `ImportError`, `KeyError`, ...), after 20 otherwise. A number: also when
             that many evaluations of this call have failed. None: never.
         progress: Whether to show a progress bar on standard error.
         callbacks: Each gets `(study, trial)` after each trial and may call `study.stop()`.
