@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from made import neurobo, study
+from studies.made import neurobo, study
 
 from neurobo.studies.store import open_study
 from neurobo.studies.study_file import read_study

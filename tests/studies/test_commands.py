@@ -28,9 +28,10 @@ from typer.testing import CliRunner, Result
 
 from neurobo.cli.app import app
 from neurobo.errors import InvalidInput, MissingPackage, NeuroboError, SpaceExhausted
+from neurobo.storage import StorageError
 from neurobo.studies.ask_tell import ask_points, tell_result
 from neurobo.studies.lease import LEASE, give_up_expired
-from neurobo.studies.store import StorageError, open_study
+from neurobo.studies.store import open_study
 from neurobo.studies.tally import Tally, duration
 from neurobo.trial_marks import void_numbers
 from neurobo.workers import Outcome
