@@ -129,7 +129,7 @@ def suggested(algorithm: str, case: str) -> list[Any]:
         neurobo.suggest(algorithm=_algorithm(algorithm, case), seed=seed, **CASES[case])
         for seed in SEEDS
     ]
-    return json.loads(json.dumps(found, default=float))  # type: ignore[no-any-return]
+    return json.loads(json.dumps(found, default=float))
 
 
 def here() -> dict[str, str]:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import contextlib
+import logging
 import math
 import os
 import signal
@@ -7,17 +9,22 @@ import subprocess
 import sys
 import threading
 import time
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 import optuna
+import pandas as pd
 import pytest
 from optuna.trial import TrialState
 from small import ALGORITHMS, ONE_FAST
 
 import neurobo
 from neurobo.errors import InvalidInput, NeuroboWarning
+from neurobo.storage import silent
 
 FAST = neurobo.NeuralGreedy(width=64, gamma=2.0)
 SPACE = {"x": (-5.0, 5.0), "c": neurobo.Categorical(["a", "b"])}
@@ -52,6 +59,15 @@ def test_a_list_of_bounds_gives_an_array() -> None:
     assert list(study.best_params) == ["x0", "x1"]
 
 
+class Hostile:
+    """Nothing can be done with it."""
+
+    def _refuse(self, *_: Any) -> Any:
+        raise RuntimeError("hands off")
+
+    __float__ = __len__ = __iter__ = __array__ = __repr__ = _refuse
+
+
 BAD_RETURNS: dict[str, Any] = {
     "nan": math.nan,
     "inf": math.inf,
@@ -60,10 +76,26 @@ BAD_RETURNS: dict[str, Any] = {
     "text": "3.0",
     "bytes": b"1",
     "pair": (1.0, 2.0),
+    "nested": (1.0, [1.0]),
+    "nested lists": [[1.0], [2.0, 3.0]],
+    "no constraints": (1.0, None),
+    "constraints twice": ((1.0, {"c": 1.0}), {"c": 1.0}),
     "empty": [],
+    "empty array": np.array([]),
+    "text in a list": ["3.0"],
+    "text in an array": np.array("3.0"),
     "dict": {"value": 1.0},
+    "set": {1.0},
     "complex": 1j,
+    "complex of NumPy": np.complex128(1j),
     "object": object(),
+    "objects": np.array([object()]),
+    "generator": (x for x in (1.0,)),
+    "type": float,
+    "missing value": pd.NA,
+    "two in a series": pd.Series([1.0, 2.0]),
+    "huge": 10**400,
+    "hostile": Hostile(),
 }
 
 
@@ -87,7 +119,7 @@ def test_bad_evaluations_are_recorded_as_failed_and_the_run_goes_on(algorithm: s
     states = [t.state for t in study.trials]
     assert states == [TrialState.FAIL] * n + [TrialState.COMPLETE] * 6
     reasons = [t.user_attrs["failure"] for t in study.trials[:n]]
-    assert all("must return a finite number, got" in r for r in reasons[:-1])
+    assert all("must return a finite number" in r and ", got " in r for r in reasons[:-1])
     assert reasons[-1] == "RuntimeError('the lab is closed')"
     assert math.isfinite(study.best_value)
     points = [(p["x"], p["c"]) for p in calls]
@@ -95,10 +127,22 @@ def test_bad_evaluations_are_recorded_as_failed_and_the_run_goes_on(algorithm: s
 
 
 def test_numbers_of_any_kind_are_accepted() -> None:
-    kinds = [np.float32(1), np.array(2.0), np.array([3.0]), np.int64(4), 5, True]
+    kinds = [
+        np.float32(1), np.array(2.0), np.array([3.0]), np.int64(4), 5, True, Decimal(7), [8.0],
+        Fraction(9), np.array([10], dtype=object), jnp.array([11.0]), pd.Series([12.0]),
+    ]  # fmt: skip
     values = iter(kinds)
-    study = _minimize(lambda _: next(values), n_trials=len(kinds))
-    assert [t.value for t in study.trials] == [1, 2, 3, 4, 5, 1]
+    study = _minimize(lambda _: next(values), n_trials=len(kinds), n_startup_trials=20)
+    assert [t.value for t in study.trials] == [1, 2, 3, 4, 5, 1, 7, 8, 9, 10, 11, 12]
+
+
+@pytest.mark.filterwarnings("ignore::neurobo.errors.NeuroboWarning")
+@pytest.mark.parametrize("bad", ["text", [1.0, [2.0]], None, Hostile()])
+def test_a_bad_constraint_is_a_failed_trial_that_names_it(bad: Any) -> None:
+    (trial,) = _minimize(lambda _: (1.0, {"good": -1.0, "c": bad}), n_trials=1).trials
+    assert trial.state == TrialState.FAIL
+    assert "the constraint 'c' must be a finite number, got " in trial.user_attrs["failure"]
+    assert trial.constraints == {"good": -1.0}
 
 
 def test_failures_are_summed_up_in_a_warning() -> None:
@@ -217,6 +261,47 @@ def test_a_real_interrupt_signal_ends_a_stored_run_cleanly(tmp_path: Path) -> No
     assert sum(t.state == TrialState.COMPLETE for t in stored) == told
 
 
+def test_ctrl_c_that_was_lost_ends_the_run() -> None:
+    """JAX has a function called in garbage collections, where Python ignores what is raised."""
+
+    def objective(p: dict[str, Any]) -> float:
+        if len(done) == 2:
+            with contextlib.suppress(KeyboardInterrupt):
+                signal.raise_signal(signal.SIGINT)
+        done.append(p)
+        return _bowl(p)
+
+    done: list[Any] = []
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.warns(NeuroboWarning, match="interrupted after 3 of 12 trials"):
+        study = _minimize(objective)
+    assert [t.state for t in study.trials] == [TrialState.COMPLETE] * 3
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_ctrl_c_waits_for_the_end_of_imports() -> None:
+    program = """
+import signal, sys, neurobo
+
+class PressesCtrlC:
+    def find_spec(self, name, path=None, target=None):
+        if name == "neurobo.sampler":
+            signal.raise_signal(signal.SIGINT)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.meta_path.insert(0, PressesCtrlC())
+try:
+    neurobo.minimize
+except KeyboardInterrupt:
+    print("interrupted", "neurobo.minimize" in sys.modules)
+    print(callable(neurobo.minimize), signal.getsignal(signal.SIGINT).__name__)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["interrupted", "True", "True", "default_int_handler"]
+
+
 def test_an_exhausted_space_ends_the_run_with_a_clear_word() -> None:
     space = {"n": neurobo.Int(1, 3), "c": neurobo.Categorical(["a", "b"]), "f": neurobo.Int(7, 7)}
     with pytest.warns(NeuroboWarning, match="space exhausted: all 6 points are evaluated"):
@@ -238,6 +323,66 @@ def test_progress_is_shown_and_can_be_silenced(capsys: pytest.CaptureFixture[str
     assert "best" not in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("stored", [False, True], ids=["in memory", "in a file"])
+def test_optuna_is_silent_and_its_loggers_are_left_alone(
+    stored: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    options = {"storage": f"sqlite:///{tmp_path}/s.db", "study_name": "s"} if stored else {}
+    root = logging.getLogger("optuna")
+    caplog.set_level(logging.INFO, "optuna")
+    root.addHandler(caplog.handler)
+    try:
+        for n_trials in (1, 2):  # made, and found again
+            _minimize(n_trials=n_trials, **options)
+        assert [r.getMessage() for r in caplog.records if r.name.startswith("optuna")] == []
+        optuna.create_study()
+        assert "A new study created in memory" in caplog.text
+    finally:
+        root.removeHandler(caplog.handler)
+
+
+def test_other_threads_log_while_optuna_is_silent(caplog: pytest.LogCaptureFixture) -> None:
+    root = logging.getLogger("optuna")
+    caplog.set_level(logging.INFO, "optuna")
+    root.addHandler(caplog.handler)
+    try:
+        with silent():
+            optuna.create_study(study_name="mine")
+            other = threading.Thread(target=optuna.create_study, kwargs={"study_name": "theirs"})
+            other.start()
+            other.join()
+        assert "theirs" in caplog.text
+        assert "mine" not in caplog.text
+    finally:
+        root.removeHandler(caplog.handler)
+
+
+def test_the_highest_value_can_be_looked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options: dict[str, Any] = {"storage": f"sqlite:///{tmp_path}/s.db", "study_name": "s"}
+    study = _minimize(
+        lambda p: -_bowl(p), n_trials=20, direction="maximize", progress=True, **options
+    )
+    lowest = _minimize(n_trials=20)
+    assert [t.params for t in study.trials] == [t.params for t in lowest.trials]
+    assert study.direction == optuna.study.StudyDirection.MAXIMIZE
+    assert study.best_value == -lowest.best_value
+    assert f"best {study.best_value:.6g}" in capsys.readouterr().err
+    assert neurobo.recommend(study).params == study.best_params
+    with pytest.raises(InvalidInput, match="'s' has maximize, got 'minimize'; give the new study"):
+        _minimize(n_trials=30, **options)
+
+
+def test_constraints_mean_the_same_when_the_highest_value_is_looked_for() -> None:
+    study = _minimize(
+        lambda p: (p["x"], {"limit": p["x"] - 2}), direction="maximize", algorithm="ntk-gp"
+    )
+    assert 1 < study.best_value <= 2
+    with pytest.warns(NeuroboWarning, match="none of 5 trials is feasible"):
+        _minimize(lambda p: (p["x"], {"limit": 1.0}), n_trials=5, direction="maximize")
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -251,6 +396,13 @@ def test_progress_is_shown_and_can_be_silenced(capsys: pytest.CaptureFixture[str
         ({"seed": 1.5}, "got 1.5"),
         ({"n_startup_trials": "many"}, "got 'many'"),
         ({"start": "grid"}, "got 'grid'"),
+        ({"direction": "max"}, "direction must be one of ['minimize', 'maximize'], got 'max'"),
+        ({"algorithm": neurobo.NTKGP}, "got the class NTKGP; write NTKGP()"),
+        ({"catch": "ValueError"}, "catch must be exception classes, got 'ValueError'"),
+        ({"catch": (ValueError, 5)}, "catch must be exception classes, got 5"),
+        ({"max_failures": 0}, "max_failures must be a whole number of at least 1, got 0"),
+        ({"max_failures": "never"}, "got 'never'"),
+        ({"storage": 5}, "storage must be a URL such as 'sqlite:///study.db'"),
     ],
 )
 def test_bad_input_is_refused(options: dict[str, Any], message: str) -> None:

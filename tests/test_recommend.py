@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Literal
 
 import numpy as np
@@ -12,6 +13,7 @@ from optuna.trial import create_trial
 
 import neurobo
 from neurobo.errors import InvalidInput, NeuroboError
+from neurobo.recommend import Recommendation
 from neurobo.space import Space
 
 BOX: dict[str, BaseDistribution] = {
@@ -124,7 +126,24 @@ def test_a_pool_is_given() -> None:
 def test_too_little_or_too_much_to_go_by() -> None:
     with pytest.raises(NeuroboError, match="at least one complete and feasible trial"):
         neurobo.recommend(optuna.create_study())
+    with pytest.raises(InvalidInput, match="study must be an Optuna study, got int"):
+        neurobo.recommend(5)  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="one objective"):
         neurobo.recommend(optuna.create_study(directions=["minimize", "minimize"]))
     one = study_of(np.array([[0.1, 0.2]]), np.array([1.0]))
     assert neurobo.recommend(one).value == 1.0
+
+
+def test_a_recommendation_is_shown_in_one_short_line() -> None:
+    points, values = noisy(0)
+    found = neurobo.recommend(study_of(points, values))
+    number = r"-?\d+\.\d+"
+    pattern = (
+        rf"Recommendation\(\{{'x': {number}, 'y': {number}\}}, value={number} ± {number}, "
+        r"noise_sd=0\.\d+, trial=\d+\)"
+    )
+    assert re.fullmatch(pattern, repr(found))
+    exact = Recommendation({"x": 1 / 3, "c": "a"}, 2 / 3, 0.0, 0.0, found.trial)
+    assert repr(exact).startswith("Recommendation({'x': 0.3333, 'c': 'a'}, value=0.666667, trial=")
+    large = exact._replace(value=123456.7, sd=2345.6)
+    assert "value=123457 ± 2346," in repr(large)

@@ -23,7 +23,7 @@ from neurobo.errors import InvalidInput, NeuroboWarning
 from neurobo.sampler import trials_of_study
 from neurobo.space import Space
 from neurobo.suggest import Proposal, next_point
-from neurobo.trial_marks import VOID, is_void
+from neurobo.trial_marks import VOID, mark_void, void_numbers
 
 FAST = neurobo.NeuralGreedy(width=64, gamma=2.0)
 SPACE = {"x": (-5.0, 5.0), "n": neurobo.Int(0, 50)}
@@ -224,7 +224,8 @@ def test_two_processes_that_choose_the_same_point_at_once_do_not_keep_it(
 
 
 def test_void_trials_change_nothing_of_what_comes_next() -> None:
-    """A trial that was given up is neither history nor a turn, whether it had a point or not."""
+    """A trial that was given up is neither history nor a turn, whether it had a point or not, and
+    whether it was marked before or after its end."""
     plain, broken = (_study(search_space=SPACE) for _ in range(2))
     for turn in range(9):
         trial = plain.ask()
@@ -233,11 +234,14 @@ def test_void_trials_change_nothing_of_what_comes_next() -> None:
             lost = broken.ask()
             if turn == 7:
                 _objective(lost)
-            broken._storage.set_trial_system_attr(lost._trial_id, VOID, True)
-            broken.tell(lost, state=TrialState.FAIL)
+                broken.tell(lost, state=TrialState.FAIL)
+                mark_void(broken, [lost.number])
+            else:
+                broken._storage.set_trial_system_attr(lost._trial_id, VOID, True)
+                broken.tell(lost, state=TrialState.FAIL)
         trial = broken.ask()
         broken.tell(trial, _objective(trial))
-    kept = [t.params for t in broken.trials if not is_void(t)]
+    kept = [t.params for t in broken.trials if t.number not in void_numbers(broken)]
     assert kept == [t.params for t in plain.trials]
 
 

@@ -14,6 +14,7 @@ from optuna.distributions import (
     FloatDistribution,
     IntDistribution,
 )
+from scipy.optimize import Bounds
 
 import neurobo
 from neurobo.errors import InvalidInput
@@ -252,3 +253,13 @@ def test_a_space_of_bounds_speaks_arrays() -> None:
         space.params([1, 2, 3])
     with pytest.raises(InvalidInput, match="must be numbers or a dict, got 'ab'"):
         space.params("ab")
+
+
+def test_bounds_of_scipy_are_a_list_of_bounds() -> None:
+    space = Space.of(Bounds([0.0, -1.0], [1.0, 2.0]))
+    assert space.as_array
+    assert space.distributions == Space.of([(0.0, 1.0), (-1.0, 2.0)]).distributions
+    assert Space.of(Bounds(0, [1, 2])).distributions == Space.of([(0, 1), (0, 2)]).distributions
+    assert Space.of(Bounds(0, 1)).n_parameters == 1
+    with pytest.raises(InvalidInput, match="x1: `low` and `high` must be finite"):
+        Space.of(Bounds([0.0, -np.inf], [1.0, 2.0]))

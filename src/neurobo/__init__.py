@@ -10,6 +10,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from neurobo.interrupts import deferred
+
 if TYPE_CHECKING:
     from neurobo import physics as physics
     from neurobo import plots as plots
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from neurobo.distributions import categorical as Categorical  # noqa: N812
     from neurobo.distributions import float_range as Float  # noqa: N812
     from neurobo.distributions import int_range as Int  # noqa: N812
+    from neurobo.errors import EvaluationFailed as EvaluationFailed
     from neurobo.errors import NeuroboError as NeuroboError
     from neurobo.errors import SpaceExhausted as SpaceExhausted
     from neurobo.minimize import minimize as minimize
@@ -41,6 +44,7 @@ __version__ = "0.1.0"
 _HOME = {
     "Auto": ("neurobo.algorithms", "Auto"),
     "Categorical": ("neurobo.distributions", "categorical"),
+    "EvaluationFailed": ("neurobo.errors", "EvaluationFailed"),
     "Float": ("neurobo.distributions", "float_range"),
     "Int": ("neurobo.distributions", "int_range"),
     "NTKGP": ("neurobo.algorithms", "NTKGP"),
@@ -73,6 +77,7 @@ __all__ = [
     "Auto",
     "Categorical",
     "DeepEnsemble",
+    "EvaluationFailed",
     "Float",
     "Int",
     "NeuralBO",
@@ -97,7 +102,8 @@ def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'neurobo' has no attribute {name!r}")
     module, attribute = _HOME[name]
-    value = import_module(module)
+    with deferred():  # Ctrl-C, which would leave modules half imported
+        value = import_module(module)
     if attribute:
         value = globals()[name] = getattr(value, attribute)
     return value

@@ -19,7 +19,11 @@ class SpaceExhausted(NeuroboError):
 
 
 class EvaluationFailed(NeuroboError):
-    """The objective returned something that is not a finite number."""
+    """A run stopped because its evaluations fail; `study` holds what there is."""
+
+    def __init__(self, message: str, study: Any = None) -> None:
+        super().__init__(message)
+        self.study = study
 
 
 class MissingPackage(NeuroboError):

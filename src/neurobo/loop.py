@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import math
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,11 +12,14 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
 
+from neurobo.errors import EvaluationFailed
+from neurobo.failures import Failures
+from neurobo.interrupts import deferred, remembered
 from neurobo.progress import Progress
 from neurobo.sampler import trials_of_study
 from neurobo.space import Params, Space
 from neurobo.suggest import is_exhausted
-from neurobo.trial_marks import FAILURE, INTERRUPTED, is_void
+from neurobo.trial_marks import FAILURE, INTERRUPTED, counting, mark_void
 from neurobo.workers import Outcome, Workers
 
 Callback = Callable[[Study, FrozenTrial], None]
@@ -69,7 +69,7 @@ class Alone:
 
     def __init__(self, study: Study) -> None:
         self.study = study
-        self.finished = count_finished(study)
+        self.finished = len(counting(study))
         self.patience: float | None = None
 
     def look_around(self) -> None:
@@ -103,9 +103,18 @@ class Alone:
 class Run:
     """Ask, evaluate and tell until the end."""
 
-    def __init__(self, space: Space, home: Home, workers: Workers, n_trials: int, batch: int):
+    def __init__(
+        self,
+        space: Space,
+        home: Home,
+        workers: Workers,
+        n_trials: int,
+        batch: int,
+        failures: Failures | None = None,
+    ) -> None:
         self.space, self.home, self.study, self.workers = space, home, home.study, workers
         self.n_trials, self.batch = n_trials, batch
+        self.failures = failures or Failures()
         self.ready: list[tuple[Trial, Params]] = []
         """Asked for, not yet begun."""
         self.running: dict[int, tuple[Trial, float]] = {}
@@ -117,44 +126,58 @@ class Run:
         """Seconds that suggestions and evaluations took."""
 
     def go(self, end: float, callbacks: Sequence[Callback], display: Progress) -> str:
-        """Says why, if the end came early and unasked for."""
-
-        def show() -> None:
-            display.update(self.study, self.home.finished, self.suggesting)
-
-        show()
+        """Says why, if the end came early and unasked for. EvaluationFailed if failures stop it."""
         try:
-            exhausted = False
-            while True:
-                self.home.look_around()
-                going_on = time.monotonic() < end and not self.study._stop_flag and not exhausted
-                may_begin = self.ready and self.workers.free and (going_on or exhausted)
-                if may_begin and self.batch == 1:
-                    self._begin()
-                elif going_on and self._wants_more():
-                    exhausted = self._ask()
-                elif may_begin:  # a batch begins when it is complete
-                    self._begin()
-                elif self.running:
-                    told = self._collect()
-                    show()
-                    for trial in told:
-                        for callback in callbacks:
-                            callback(self.study, trial)
-                elif going_on and self.home.wait_for_others():
-                    show()
-                else:
-                    break
+            with remembered() as raise_lost_interrupt:
+                exhausted = self._loop(end, callbacks, display, raise_lost_interrupt)
         except KeyboardInterrupt:
             self._abandon(INTERRUPTED)
             return self._how_far("interrupted")
-        except BaseException as error:
-            self._abandon(repr(error))
+        except BaseException:
+            self._abandon(INTERRUPTED)
             raise
         self._abandon(INTERRUPTED)  # asked for ahead, and no longer wanted
         if exhausted and self.home.finished < self.n_trials:
             return self._how_far(f"space exhausted: all {self.space.size:.0f} points are evaluated")
         return ""
+
+    def _loop(
+        self,
+        end: float,
+        callbacks: Sequence[Callback],
+        display: Progress,
+        raise_lost_interrupt: Callable[[], None],
+    ) -> bool:
+        """Whether there were no points left."""
+
+        def show() -> None:
+            display.update(self.study, self.home.finished, self.suggesting)
+
+        show()
+        exhausted = False
+        while True:
+            raise_lost_interrupt()
+            self.home.look_around()
+            going_on = time.monotonic() < end and not self.study._stop_flag and not exhausted
+            going_on = going_on and not self.failures.undecided
+            may_begin = self.ready and self.workers.free and (going_on or exhausted)
+            if may_begin and self.batch == 1:
+                self._begin()
+            elif going_on and self._wants_more():
+                exhausted = self._ask()
+            elif may_begin:  # a batch begins when it is complete
+                self._begin()
+            elif self.running:
+                told = self._collect()
+                show()
+                for trial in told:
+                    for callback in callbacks:
+                        callback(self.study, trial)
+                self._stop_if_broken()
+            elif going_on and self.home.wait_for_others():
+                show()
+            else:
+                return exhausted
 
     def _how_far(self, what: str) -> str:
         return f"{what} after {self.home.finished} of {self.n_trials} trials"
@@ -187,7 +210,7 @@ class Run:
         self.left_to_ask -= 1
         self.ready.append((trial, {}))
         began = time.perf_counter()
-        with _patiently():
+        with deferred():
             params = {name: ask(trial, name, d) for name, d in space.distributions.items()}
         self.suggesting.append(time.perf_counter() - began)
         self.ready[-1] = (trial, params)
@@ -199,17 +222,30 @@ class Run:
         point = self.space.point(params)
         if self.space.pool is not None and self.space.pool.ids is not None:
             trial.set_user_attr(ID, point)
+        self.failures.begin(trial.number)
         self.workers.start(point, trial.number)
 
     def _collect(self) -> list[FrozenTrial]:
         """Wait for results and tell all of them, before anybody else may raise an error."""
-        told = []
+        told, uncaught = [], None
         for number, outcome in self.workers.finished(self.home.patience).items():
             trial, began = self.running[number]
             self.evaluating.append(time.perf_counter() - began)
             told.append(self.home.tell(trial, outcome))
             del self.running[number]
+            self.failures.end(number, outcome)
+            uncaught = uncaught or outcome.uncaught
+        if uncaught is not None:
+            raise uncaught
         return [trial for trial in told if trial is not None]
+
+    def _stop_if_broken(self) -> None:
+        stop = self.failures.stop()
+        if stop is None:
+            return
+        if stop.void:
+            mark_void(self.study, stop.void)
+        raise EvaluationFailed(stop.message, self.study)
 
     def _abandon(self, reason: str) -> None:
         """Leave no trial running; one that was told already stays as it is."""
@@ -218,12 +254,6 @@ class Run:
         for trial in trials:
             if not states[trial.number].is_finished():
                 self.home.abandon(trial, reason)
-
-
-def count_finished(study: Study) -> int:
-    states = (TrialState.COMPLETE, TrialState.FAIL, TrialState.PRUNED)
-    trials = study.get_trials(deepcopy=False, states=states)
-    return sum(t.user_attrs.get(FAILURE) != INTERRUPTED and not is_void(t) for t in trials)
 
 
 def ask(trial: Trial, name: str, distribution: BaseDistribution) -> Any:
@@ -235,29 +265,3 @@ def ask(trial: Trial, name: str, distribution: BaseDistribution) -> Any:
         trial.suggest_float if isinstance(distribution, FloatDistribution) else trial.suggest_int
     )
     return suggest(name, d.low, d.high, step=d.step, log=d.log)
-
-
-@contextmanager
-def _patiently() -> Iterator[None]:
-    """Ctrl-C waits until the block has ended; a second one does not.
-
-    An interrupt inside JAX's compiler makes Python crash when it exits (seen with JAX 0.10.2).
-    """
-    previous = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(previous):
-        yield
-        return
-    caught: list[Any] = []
-
-    def later(*about: Any) -> None:
-        caught.append(about)
-        if len(caught) > 1:
-            previous(*about)
-
-    signal.signal(signal.SIGINT, later)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, previous)
-    if caught:
-        previous(*caught[0])

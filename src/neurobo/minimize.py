@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal
 
@@ -15,15 +15,20 @@ from optuna.study import Study
 from optuna.trial import TrialState
 
 from neurobo.algorithms import Algorithm, resolve
-from neurobo.errors import InvalidInput, NeuroboWarning, check_count, check_number
+from neurobo.errors import InvalidInput, NeuroboWarning, check_choice, check_count, check_number
+from neurobo.failures import Failures, MaxFailures
+from neurobo.initial import enqueue, initial_points
 from neurobo.laws import Physics
-from neurobo.loop import Alone, Callback, Run, count_finished
+from neurobo.loop import Alone, Callback, Run
 from neurobo.progress import Progress, Silent, Terminal
 from neurobo.sampler import NeuroSampler
 from neurobo.space import Space, SpaceLike
 from neurobo.start import start_size
-from neurobo.trial_marks import FAILURE, INTERRUPTED, is_feasible, least_violating
-from neurobo.workers import workers_for
+from neurobo.storage import check_same, explained, opened, public_url, silent
+from neurobo.trial_marks import FAILURE, counting, is_feasible, least_violating
+from neurobo.workers import Caught, workers_for
+
+Direction = Literal["minimize", "maximize"]
 
 
 def minimize(
@@ -31,6 +36,8 @@ def minimize(
     space: SpaceLike,
     n_trials: int,
     *,
+    direction: Direction = "minimize",
+    initial: Sequence[Any] = (),
     algorithm: str | Algorithm = "auto",
     seed: int | None = None,
     n_startup_trials: int | str | None = None,
@@ -42,30 +49,66 @@ def minimize(
     threads: bool = False,
     batch: int = 1,
     learn_failures: bool | Literal["auto"] = "auto",
+    catch: type[BaseException] | Iterable[type[BaseException]] = (Exception,),
+    max_failures: MaxFailures = "auto",
     progress: bool = True,
     callbacks: Sequence[Callback] = (),
     physics: Physics | None = None,
 ) -> Study:
     """Minimise `objective` over `space` and return the Optuna study.
 
-    The objective gets a dict of parameters, a 1-D array when `space` is a list of (low, high), or
-    a candidate's index or id when `space` is a Pool. An evaluation that raises, or returns anything
-    but a finite number, is recorded as failed with its reason and the run goes on.
+    The same call with the same `storage` and `study_name` after a stop goes on where it was. Ctrl-C
+    ends the run cleanly and returns the study with the results so far.
 
-    With constraints the objective returns (value, {"stress": c1, "mass": c2}): a point is feasible
-    where every c is at most 0, and `study.best_trial` is the best feasible one. With
-    `learn_failures`, where evaluations fail is learned like a constraint.
+    Args:
+        objective: Gets a dict of parameters; a 1-D array when `space` is a list of bounds; a
+            candidate's index or id when `space` is a Pool. It returns a number, or with constraints
+            `(value, {"stress": c1, "mass": c2})`: a point is feasible where every c is at most 0,
+            and `study.best_trial` is the best feasible trial. An evaluation that raises, or returns
+            anything but a finite number, is recorded as failed with its reason.
+        space: A dict of name and `(low, high)`, `neurobo.Float`, `neurobo.Int` or
+            `neurobo.Categorical`; a list of `(low, high)` or a `scipy.optimize.Bounds`; or a
+            `neurobo.Pool`.
+        n_trials: How many trials the study has in the end, including those it has already.
+        direction: "minimize", or "maximize" to look for the highest value. Constraints mean the
+            same in both.
+        initial: Points to evaluate first, for instance the settings in use today. They have the
+            form that `objective` gets, with a value for every parameter. Points that a stored study
+            has evaluated are not evaluated again.
+        algorithm: One of `neurobo.algorithms()`, or an object such as `neurobo.NTKGP(beta=2.0)`.
+        seed: The same seed gives the same suggestions; None makes every run different.
+        n_startup_trials: How many points the start design has; None: the number of parameters plus
+            two, between 5 and 20; "paper": 5 per parameter, between 2.5 and 7.5 % of `n_trials`.
+        start: The start design: "sobol", "lhs", "random" or "uncertainty".
+        storage: A database URL such as "sqlite:///study.db" or "postgresql://user@host/db", or an
+            Optuna storage; None keeps the study in memory.
+        study_name: The study's name in its storage.
+        timeout: Seconds after which no evaluation begins; running ones are awaited.
+        workers: How many evaluations run at once. Each worker gets a new point as soon as it is
+            free.
+        threads: Whether workers are threads instead of processes.
+        batch: How many points are suggested together; the next ones follow when all have ended.
+        learn_failures: Whether to learn where evaluations fail, and to keep away. "auto" does so
+            if the points explain the failures; failures at random change nothing.
+        catch: Exceptions that count as a failed evaluation. Any other exception ends the run at
+            once: its trial is recorded as failed, and the exception is raised.
+        max_failures: When failed evaluations stop the run. "auto": when the first ones all fail
+            with the same error at the same place, after 3 if it is an error of the program
+            (`NameError`, `ImportError`, `KeyError`, ...), after 20 otherwise. A number: also when
+            that many evaluations of this call have failed. None: never.
+        progress: Whether to show a progress bar on standard error.
+        callbacks: Each gets `(study, trial)` after each trial and may call `study.stop()`.
+        physics: A law that the objective obeys, a `neurobo.PDE`, or a list of them.
 
-    `n_trials` is the number of trials the study shall have in the end: the same call with the same
-    `storage` and `study_name` after a stop goes on where it was. `timeout` is in seconds and is
-    looked at between evaluations. Ctrl-C ends the run cleanly and returns what there is. A callback
-    gets (study, trial) after each trial and may call `study.stop()`.
+    Returns:
+        The Optuna study, whose `best_params` and `best_value` are the best result.
 
-    With `workers` above 1 that many evaluations run at once, in processes of their own or, with
-    `threads`, in threads; each worker gets a new point as soon as it is free. With `batch` above 1
-    that many points are suggested together, and the next ones when all have ended.
-
-    `physics` is a law that the objective obeys, a `neurobo.PDE`, or a list of them.
+    Raises:
+        InvalidInput: An argument breaks a rule; nothing has run.
+        StorageError: The storage cannot be used.
+        EvaluationFailed: `max_failures` stopped the run. The error has the study as `study`. Trials
+            that failed by an error of the program do not count: the same call goes on after the
+            repair with its whole budget.
     """
     checked = Space.of(space)
     resolve(algorithm)
@@ -73,11 +116,12 @@ def minimize(
         raise InvalidInput(f"objective must be callable, got {type(objective).__name__}")
     for name, count in (("n_trials", n_trials), ("workers", workers), ("batch", batch)):
         check_count(name, count)
-    places = workers_for(objective, workers, threads=threads)
+    check_choice("direction", direction, ("minimize", "maximize"))
+    first = initial_points(checked, initial, n_trials)
+    failures = Failures(max_failures, receives=checked.described())
+    places = workers_for(objective, workers, _caught(catch), threads=threads)
     if timeout is not None:
         check_number("timeout", timeout, above=0)
-    if storage is not None and study_name is None:
-        raise InvalidInput("a study in a storage must have a name, got study_name=None")
     sampler = NeuroSampler(
         algorithm,
         seed=seed,
@@ -89,19 +133,49 @@ def minimize(
         learn_failures=learn_failures,
         physics=physics,
     )
-    study = optuna.create_study(
-        sampler=sampler, storage=storage, study_name=study_name, load_if_exists=True
-    )
+    study = _open(storage, study_name, direction, sampler)
+    check_same(study, checked.distributions, direction)
+    enqueue(study, first)
     display: Progress = Terminal(n_trials) if progress else Silent()
     end = math.inf if timeout is None else time.monotonic() + timeout
     with stoppable(study), places, display:
-        run = Run(checked, Alone(study), places, n_trials, batch)
+        run = Run(checked, Alone(study), places, n_trials, batch, failures)
         ended_early = run.go(end, callbacks, display)
     # After the bar, not across it.
     for message in (ended_early, _failures(study), _infeasible(study)):
         if message:
             warnings.warn(message, NeuroboWarning, stacklevel=2)
     return study
+
+
+def _caught(catch: Any) -> Caught:
+    several = isinstance(catch, Iterable) and not isinstance(catch, str)
+    found = tuple(catch) if several else (catch,)
+    for kind in found:
+        if not (isinstance(kind, type) and issubclass(kind, BaseException)):
+            raise InvalidInput(f"catch must be exception classes, got {kind!r}")
+    return found
+
+
+def _open(
+    storage: str | BaseStorage | None, name: str | None, direction: Direction, sampler: NeuroSampler
+) -> Study:
+    if storage is not None and not isinstance(storage, str | BaseStorage):
+        raise InvalidInput(
+            "storage must be a URL such as 'sqlite:///study.db' or an Optuna storage, got "
+            f"{storage!r}"
+        )
+    if storage is not None and name is None:
+        raise InvalidInput("a study in a storage must have a name, got study_name=None")
+    shown = public_url(storage) if isinstance(storage, str) else type(storage).__name__
+    with silent(), explained(shown):
+        return optuna.create_study(
+            storage=opened(storage) if isinstance(storage, str) else storage,
+            study_name=name,
+            direction=direction,
+            sampler=sampler,
+            load_if_exists=True,
+        )
 
 
 @contextmanager
@@ -116,15 +190,13 @@ def stoppable(study: Study) -> Iterator[None]:
 
 
 def _failures(study: Study) -> str:
+    ended = counting(study)
     reasons = [
-        t.user_attrs.get(FAILURE, "no reason is known")
-        for t in study.get_trials(deepcopy=False, states=(TrialState.FAIL,))
+        t.user_attrs.get(FAILURE, "no reason is known") for t in ended if t.state == TrialState.FAIL
     ]
-    reasons = [reason for reason in reasons if reason != INTERRUPTED]
     if not reasons:
         return ""
-    total = count_finished(study)
-    return f"{len(reasons)} of {total} evaluations failed; the last one: {reasons[-1]}"
+    return f"{len(reasons)} of {len(ended)} evaluations failed; the last one: {reasons[-1]}"
 
 
 def _infeasible(study: Study) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import math
+from typing import Any, NamedTuple
 
 from optuna.search_space import intersection_search_space
 from optuna.study import Study
@@ -25,6 +26,19 @@ class Recommendation(NamedTuple):
     trial: FrozenTrial
     """The trial that was there."""
 
+    def __repr__(self) -> str:
+        params = {name: _rounded(value) for name, value in self.params.items()}
+        value = f"{self.value:.6g}"
+        if self.sd > 0:  # two digits of the uncertainty, and the value to the same place
+            digits = max(1 - math.floor(math.log10(self.sd)), 0)
+            value = f"{self.value:.{digits}f} ± {self.sd:.{digits}f}"
+        noise = f", noise_sd={self.noise_sd:.2g}" if self.noise_sd > 0 else ""
+        return f"Recommendation({params}, value={value}{noise}, trial={self.trial.number})"
+
+
+def _rounded(value: Any) -> Any:
+    return float(f"{value:.4g}") if isinstance(value, float) else value
+
 
 def recommend(
     study: Study, space: SpaceLike | None = None, *, noisy: bool = False
@@ -33,10 +47,20 @@ def recommend(
 
     If the evidence finds noise, it is the one of the lowest expected value (highest, if the study
     maximises), given all results; if not, that of `study.best_trial`. The expectation comes from
-    the exact Gaussian process of infinitely wide networks. `space` is needed for pools, and where
-    parameters have not the same range in every trial. Say `noisy=True` if you know that the same
-    point would give different values: few results in many dimensions can be explained without.
+    the exact Gaussian process of infinitely wide networks.
+
+    Args:
+        study: An Optuna study with one objective and at least one feasible result.
+        space: Needed for pools, and where parameters do not have the same range in every trial.
+        noisy: Whether the same point is known to give different values. Without it, few results in
+            many dimensions can look exact.
+
+    Returns:
+        The point as `params`, the expected `value` with its standard deviation `sd`, the standard
+        deviation `noise_sd` of one evaluation, and the `trial` that was there.
     """
+    if not isinstance(study, Study):
+        raise InvalidInput(f"study must be an Optuna study, got {type(study).__name__}")
     check_flag("noisy", noisy)
     if len(study.directions) > 1:
         raise InvalidInput(

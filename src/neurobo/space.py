@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from optuna.distributions import BaseDistribution
+from scipy.optimize import Bounds
 
 from neurobo.columns import Candidate, Matrix, parameter_of
 from neurobo.distributions import distribution_of, only_value
@@ -22,7 +23,7 @@ from neurobo.errors import InvalidInput
 from neurobo.pool import CANDIDATE, Pool
 
 Params = dict[str, Any]
-SpaceLike = Mapping[str, Any] | Sequence[tuple[float, float]] | Pool
+SpaceLike = Mapping[str, Any] | Sequence[tuple[float, float]] | Bounds | Pool
 
 # Two points closer than this in a continuous column are the same point.
 SAME_POINT = 1e-6
@@ -62,6 +63,9 @@ class Space:
             return space
         if isinstance(space, Pool):
             return Space({CANDIDATE: space.distribution}, pools={CANDIDATE: space}, pool=space)
+        if isinstance(space, Bounds):
+            low, high = np.atleast_1d(*np.broadcast_arrays(space.lb, space.ub))
+            space = list(zip(low.tolist(), high.tolist(), strict=True))
         if isinstance(space, Mapping):
             for name in space:
                 if not isinstance(name, str) or not name:
@@ -71,12 +75,20 @@ class Space:
             pairs, as_array = [(f"x{i}", b) for i, b in enumerate(space)], True
         else:
             raise InvalidInput(
-                "a space must be a dict of name: distribution, a list of (low, high) or a Pool, "
-                f"got {type(space).__name__}"
+                "a space must be a dict of name: distribution, a list of (low, high), "
+                f"scipy.optimize.Bounds or a Pool, got {type(space).__name__}"
             )
         if not pairs:
             raise InvalidInput("a space must have at least one parameter, got none")
         return Space({n: distribution_of(n, given) for n, given in pairs}, as_array=as_array)
+
+    def described(self) -> str:
+        """What an objective gets, in words."""
+        if self.pool is not None:
+            return f"the {'index' if self.pool.ids is None else 'id'} of a candidate"
+        if self.as_array:
+            return f"a 1-D array of length {len(self.distributions)}"
+        return f"a dict with the keys {list(self.distributions)}"
 
     @property
     def n_parameters(self) -> int:

@@ -14,7 +14,8 @@ INTERRUPTED = "interrupted"
 """The reason of a trial that was not evaluated to its end because the run stopped."""
 VOID = "neurobo:void"
 """The system attribute of a failed trial that says nothing about its point: nobody evaluated it to
-its end, and another trial takes its turn."""
+its end, and another trial takes its turn. Optuna does not change trials that have ended; those that
+become void later are listed in a system attribute of the study (`mark_void`)."""
 RETRY_OF = "retry_of"
 """The user attribute of a trial that evaluates the point of another one again: that one's number.
 """
@@ -30,8 +31,10 @@ def member_of(trial: FrozenTrial) -> str:
     return str(trial.system_attrs.get(MEMBER, ""))
 
 
-def is_void(trial: FrozenTrial) -> bool:
-    return trial.state == TrialState.FAIL and VOID in trial.system_attrs
+def mark_void(study: Study, numbers: Sequence[int]) -> None:
+    """Make failed trials void after they have ended."""
+    # A key of their own: runs that do this at the same moment do not overwrite each other's.
+    study._storage.set_study_system_attr(study._study_id, f"{VOID}:{numbers[0]}", list(numbers))
 
 
 def replaced(trials: Iterable[FrozenTrial]) -> dict[int, int]:
@@ -51,8 +54,11 @@ def replaced(trials: Iterable[FrozenTrial]) -> dict[int, int]:
 def void_numbers(study: Study) -> set[int]:
     """The numbers of the void trials, and of those whose place another trial has taken."""
     trials = study.get_trials(deepcopy=False)
-    found = {t.number for t in trials if is_void(t)}
+    found = {t.number for t in trials if t.state == TrialState.FAIL and VOID in t.system_attrs}
     found.update(replaced(trials))
+    for key, numbers in study._storage.get_study_system_attrs(study._study_id).items():
+        if key.startswith(f"{VOID}:"):
+            found.update(numbers)
     return found
 
 

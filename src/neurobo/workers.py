@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import signal
+import traceback
 from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
@@ -23,58 +24,90 @@ class Outcome(NamedTuple):
     constraints: Mapping[str, float] | None = None
     attrs: Mapping[str, Any] | None = None
     output: str = ""
-    """The end of what a failed evaluation printed."""
+    """The end of what a failed evaluation printed, or its traceback."""
+    uncaught: BaseException | None = None
+    """What the objective raised, if it is to end the run."""
 
 
 Objective = Callable[[Any], Any]
 """Returns a value, or a value and its constraints by name."""
+Caught = tuple[type[BaseException], ...]
+"""Exceptions that make a failed evaluation; others end the run."""
+LONGEST = 2000
+"""Characters of a reason and of a traceback."""
 
 
-def evaluate(objective: Objective, point: Any) -> Outcome:
+def evaluate(objective: Objective, point: Any, catch: Caught = (Exception,)) -> Outcome:
     try:
         result = objective(point)
-    except EvaluationFailed as error:
-        return Outcome(failure=str(error))
-    except Exception as error:  # the user's code may raise anything
-        return Outcome(failure=repr(error))
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # the user's code may raise anything
+        failed = Outcome(failure=_short(error), output=_traceback(error))
+        return failed if isinstance(error, catch) else failed._replace(uncaught=error)
     return _outcome(result)
+
+
+def _traceback(error: BaseException) -> str:
+    """Of the user's code, without the frame of `evaluate`."""
+    trace = error.__traceback__ and error.__traceback__.tb_next
+    return "".join(traceback.format_exception(type(error), error, trace))[-LONGEST:].strip()
 
 
 def _outcome(result: Any) -> Outcome:
     """A failed evaluation keeps the constraints that are good."""
     value, given = result, {}
-    if isinstance(result, tuple | list) and len(result) == 2 and isinstance(result[1], Mapping):
-        value, given = result
-    constraints, failures = {}, []
-    try:
-        number = _finite(value, "the objective must return a finite number")
-    except EvaluationFailed as error:
-        number = math.nan
-        failures.append(str(error))
+    rule = "the objective must return a finite number"
+    if isinstance(result, tuple | list) and len(result) == 2:
+        if isinstance(result[1], Mapping):
+            value, given = result
+        else:
+            rule += " or (value, {name: constraint})"
+    numbers: dict[str, float] = {}
+    number, why = _finite(value, rule)
+    failures = [why]
     for name, limit in given.items():
         if not isinstance(name, str) or not name:
-            failures.append(f"the name of a constraint must be text, got {name!r}")
+            failures.append(f"the name of a constraint must be text, got {_short(name)}")
             continue
-        try:
-            constraints[name] = _finite(limit, f"the constraint {name!r} must be a finite number")
-        except EvaluationFailed as error:
-            failures.append(str(error))
-    if failures:
-        return Outcome(failure=failures[0], constraints=constraints)
-    return Outcome(number, constraints=constraints)
+        found, why = _finite(limit, f"the constraint {name!r} must be a finite number")
+        failures.append(why)
+        if not why:
+            numbers[name] = found
+    if failure := next(filter(None, failures), ""):
+        return Outcome(failure=failure, constraints=numbers)
+    return Outcome(number, constraints=numbers)
 
 
-def _finite(value: Any, rule: str) -> float:
-    """A number as a float, or why it is none."""
-    if isinstance(value, str | bytes) or np.size(value) != 1:
-        raise EvaluationFailed(f"{rule}, got {value!r}")
+def _finite(value: Any, rule: str) -> tuple[float, str]:
+    """What an objective returned as a float, and why it is none."""
     try:
-        number = float(np.asarray(value).item())
-    except (TypeError, ValueError):
-        raise EvaluationFailed(f"{rule}, got {value!r}") from None
-    if not math.isfinite(number):
-        raise EvaluationFailed(f"{rule}, got {number}")
-    return number
+        number = _as_float(value)
+    except OverflowError:
+        number = math.inf
+    except Exception:  # anything may be returned, and its methods may raise anything
+        return math.nan, f"{rule}, got {_short(value)}"
+    return number, "" if math.isfinite(number) else f"{rule}, got {number}"
+
+
+def _as_float(value: Any) -> float:
+    """A number, or an array or a list that holds one."""
+    if isinstance(value, list | tuple):
+        value = np.asarray(value)
+    if hasattr(value, "item"):  # NumPy's, JAX's, PyTorch's, pandas's
+        value = value.item()
+    if isinstance(value, str | bytes | bytearray):
+        raise TypeError
+    return float(value)
+
+
+def _short(value: Any) -> str:
+    """The beginning of a value's repr, which may be long, or fail."""
+    try:
+        text = repr(value)
+    except Exception:
+        return f"an object of type {type(value).__name__}"
+    return text if len(text) <= LONGEST else text[:LONGEST] + " …"
 
 
 @runtime_checkable
@@ -105,8 +138,8 @@ class Here:
 
     count = 1
 
-    def __init__(self, objective: Objective) -> None:
-        self._objective = objective
+    def __init__(self, objective: Objective, catch: Caught) -> None:
+        self._objective, self._catch = objective, catch
         self._waiting: dict[int, Any] = {}
 
     def __enter__(self) -> Self:
@@ -125,15 +158,15 @@ class Here:
     def finished(self, timeout: float | None = None) -> dict[int, Outcome]:
         ((name, point),) = self._waiting.items()
         self._waiting.clear()
-        return {name: evaluate(self._objective, point)}
+        return {name: evaluate(self._objective, point, self._catch)}
 
 
 class SideBySide:
     """An executor for each worker, so that one that dies takes only its own evaluation along."""
 
-    def __init__(self, objective: Objective, count: int, *, threads: bool) -> None:
+    def __init__(self, objective: Objective, count: int, catch: Caught, *, threads: bool) -> None:
         self.count = count
-        self._objective = objective
+        self._objective, self._catch = objective, catch
         self._threads = threads
         self._executors: list[Executor | None] = [None] * count
         self._running: dict[Future[Outcome], tuple[int, int]] = {}
@@ -157,7 +190,9 @@ class SideBySide:
         place = next(i for i in range(self.count) if i not in busy)
         executor = self._executors[place] or self._new()
         self._executors[place] = executor
-        self._running[executor.submit(evaluate, self._objective, point)] = (place, name)
+        work = evaluate if self._threads else _evaluate_and_send
+        future = executor.submit(work, self._objective, point, self._catch)
+        self._running[future] = (place, name)
 
     def finished(self, timeout: float | None = None) -> dict[int, Outcome]:
         done, _ = wait(self._running, timeout=timeout, return_when=FIRST_COMPLETED)
@@ -183,6 +218,22 @@ class SideBySide:
         return executor
 
 
+def _evaluate_and_send(objective: Objective, point: Any, catch: Caught) -> Outcome:
+    """In a process: an exception arrives without its traceback, if it can be sent at all."""
+    outcome = evaluate(objective, point, catch)
+    if outcome.uncaught is None:
+        return outcome
+    from cloudpickle import dumps, loads  # type: ignore[import-untyped]
+
+    error = outcome.uncaught
+    error.add_note(f"In the worker process:\n{outcome.output}")
+    try:
+        loads(dumps(error))
+    except Exception:
+        error = EvaluationFailed(f"{outcome.failure}\n{outcome.output}")
+    return outcome._replace(uncaught=error)
+
+
 def _ignore_interrupts() -> None:
     """Ctrl-C reaches the whole process group; only the main process shall answer it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -201,7 +252,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _check_sendable(objective: Objective) -> None:
-    from cloudpickle import dumps  # type: ignore[import-untyped]  # loky's way
+    from cloudpickle import dumps  # loky's way
 
     try:
         dumps(objective)
@@ -212,5 +263,7 @@ def _check_sendable(objective: Objective) -> None:
         ) from None
 
 
-def workers_for(objective: Objective, count: int, *, threads: bool) -> Workers:
-    return Here(objective) if count == 1 else SideBySide(objective, count, threads=threads)
+def workers_for(objective: Objective, count: int, catch: Caught, *, threads: bool) -> Workers:
+    if count == 1:
+        return Here(objective, catch)
+    return SideBySide(objective, count, catch, threads=threads)

@@ -27,7 +27,7 @@ from neurobo.studies.lease import LEASE, give_up, give_up_expired, lease, new_tr
 from neurobo.studies.store import open_study
 from neurobo.studies.study_file import StudyFile
 from neurobo.studies.tally import Tally
-from neurobo.trial_marks import FAILURE, is_void
+from neurobo.trial_marks import FAILURE, void_numbers
 
 TWO = "x = { low = -5.0, high = 5.0 }\nc = { choices = ['a', 'b', 'c'] }"
 GOAL = "def f(p):\n    return (p['x'] - 1) ** 2 + (p.get('c') == 'a')\n"
@@ -43,7 +43,8 @@ def _goal(p: dict[str, Any]) -> float:
 
 
 def _points(study: optuna.Study) -> list[dict[str, Any]]:
-    return [t.params for t in study.trials if not is_void(t)]
+    void = void_numbers(study)
+    return [t.params for t in study.trials if t.number not in void]
 
 
 def _dead() -> dict[str, Any]:

@@ -76,6 +76,11 @@ def resolve(algorithm: str | Algorithm) -> Algorithm:
     """An algorithm from its name, or the given one itself."""
     if isinstance(algorithm, str):
         return build(algorithm)
+    if isinstance(algorithm, type):
+        raise InvalidInput(
+            f"algorithm must be a name or an algorithm object, got the class {algorithm.__name__}; "
+            f"write {algorithm.__name__}()"
+        )
     if not (hasattr(algorithm, "score") and hasattr(algorithm, "region")):
         raise InvalidInput(
             f"algorithm must be a name or an algorithm object, got {type(algorithm).__name__}"

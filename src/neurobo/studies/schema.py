@@ -175,8 +175,10 @@ class StudyTable(Table):
         "its lease ran out. What the objective itself fails at is a result, and is repeated only "
         "by `neurobo retry`.",
     )
-    learn_failures: bool = Field(
-        False, description="Learn where evaluations fail, and keep away from there."
+    learn_failures: bool | Literal["auto"] = Field(
+        "auto",
+        description="Learn where evaluations fail, and keep away from there; by default if the "
+        "points explain the failures.",
     )
     constraints: list[Name] = Field(
         [], description="Names of constraints that every result gives; feasible if all are <= 0."

@@ -1,0 +1,229 @@
+"""Optuna's storages, with one clear message when a storage cannot be used."""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+import re
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from alembic.util import CommandError
+from optuna.distributions import BaseDistribution, CategoricalDistribution
+from optuna.exceptions import StorageInternalError
+from optuna.storages import RDBStorage
+from optuna.storages._rdb.models import BaseModel
+from optuna.study import Study
+from sqlalchemy import URL, create_engine, event, inspect, make_url
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+
+from neurobo.errors import InvalidInput, NeuroboError
+
+PATIENCE = 60
+"""Seconds that a writer waits for others to be done with an SQLite file."""
+
+
+class StorageError(NeuroboError):
+    """The storage of a study cannot be used."""
+
+
+def opened(url: str, *, create: bool = True) -> RDBStorage:
+    """The storage at a URL; StorageError says why it cannot be used. Without `create` it must be
+    there already."""
+    shown = public_url(url)
+    try:
+        with explained(shown):
+            _check_file(_file_of(url), create=create)
+            return _storage(_with_driver(url))
+    except (ImportError, OSError) as error:
+        raise _unusable(shown, error) from error
+    except RuntimeError as error:  # Optuna's check of the schema's version
+        if "schema version" not in str(error) and "optuna" not in str(error).lower():
+            raise
+        raise StorageError(f"the storage {shown} cannot be used: {_first(error)}") from error
+
+
+def _with_driver(url: str) -> str:
+    """PostgreSQL by the driver that the extra `postgres` brings, unless another one is named or
+    only psycopg2 is installed."""
+    driver = "psycopg"
+    if not importlib.util.find_spec("psycopg") and importlib.util.find_spec("psycopg2"):
+        driver = "psycopg2"
+    return re.sub("^postgres(ql)?://", f"postgresql+{driver}://", url)
+
+
+def _file_of(url: str) -> Path | None:
+    """The file of an SQLite URL."""
+    parsed = make_url(url)
+    name = parsed.database or ""
+    if parsed.get_backend_name() != "sqlite" or name in ("", ":memory:") or name[:5] == "file:":
+        return None
+    return Path(name)
+
+
+def _storage(url: str) -> RDBStorage:
+    """Several processes may make the tables at the same moment: only one succeeds."""
+    arguments = {"connect_args": {"timeout": PATIENCE}} if url.startswith("sqlite") else {}
+    for attempt in range(5):
+        try:
+            # Optuna fills names in braces; those of a folder stay.
+            plain = url.replace("{", "{{").replace("}", "}}")
+            storage = RDBStorage(plain, engine_kwargs=dict(arguments))
+            break
+        except ArgumentError:  # no such kind of storage
+            raise
+        except (SQLAlchemyError, CommandError, RuntimeError, AssertionError):
+            if attempt == 4:  # Optuna has many ways to be surprised by half-made tables
+                raise
+            time.sleep(0.2 * 2**attempt)
+    if _file_of(url) is not None:
+        _take_turns(storage)
+    return storage
+
+
+def _take_turns(storage: RDBStorage) -> None:
+    """Let every transaction on an SQLite file begin with the right to write.
+
+    Otherwise two processes can read the same state and both act on it, or find that neither may
+    write: that is where "database is locked" comes from. Now they wait for each other.
+    """
+
+    @event.listens_for(storage.engine, "connect")
+    def _by_hand(connection: Any, _: Any) -> None:
+        connection.isolation_level = None
+
+    @event.listens_for(storage.engine, "begin")
+    def _begin(connection: Any) -> None:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+    storage.engine.dispose()  # connections made before this
+
+
+def _check_file(path: Path | None, *, create: bool) -> None:
+    """Refuse an SQLite file that is none, or that belongs to another program, before Optuna would
+    write its tables into it."""
+    if path is None:
+        return
+    if not path.exists():
+        if not create:
+            raise StorageError(
+                f"a study that has begun was expected, got none: {path} does not exist; "
+                "`neurobo run` or `neurobo ask` makes it"
+            )
+        if not path.parent.is_dir():
+            raise StorageError(f"the storage must be in a folder, got {path.parent}, which is none")
+        return
+    if path.is_dir():
+        raise StorageError(f"the storage must be a file, got the folder {path}")
+    with path.open("rb") as file:
+        start = file.read(16)
+    if start and start != b"SQLite format 3\0":
+        raise StorageError(
+            f"the storage must be an SQLite file, got {path}, which is something else; it was "
+            "left as it is"
+        )
+    engine = create_engine(URL.create("sqlite", database=str(path)))
+    try:
+        tables = inspect(engine).get_table_names()
+    finally:
+        engine.dispose()
+    # Optuna's own may be incomplete: another process is making them right now.
+    foreign = set(tables) - set(BaseModel.metadata.tables) - {"alembic_version"}
+    if foreign and not {"studies", "trials", "version_info"} <= set(tables):
+        raise StorageError(
+            f"the storage must be Optuna's, got {path}, which has the tables of another program "
+            f"({', '.join(sorted(tables)[:5])}); it was left as it is"
+        )
+
+
+@contextmanager
+def explained(shown: str) -> Iterator[None]:
+    """Errors of the storage as one message that names it and the cause."""
+    try:
+        yield
+    except (SQLAlchemyError, StorageInternalError) as error:
+        raise _unusable(shown, error) from error
+
+
+def _unusable(shown: str, error: BaseException) -> StorageError:
+    return StorageError(f"the storage {shown} cannot be used: {_cause(error)}")
+
+
+def _cause(error: BaseException) -> str:
+    """The innermost error, which says what is wrong."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    text = _first(getattr(error, "orig", None) or error)
+    hints = {
+        "disk is full": "there is no space left on its disk",
+        "disk I/O error": "its disk is full or broken",
+        "malformed": "the file is damaged; restore it from a copy",
+        "not a database": "the file is damaged or something else",
+        "readonly": "it may not be written to",
+        "unable to open": "it cannot be opened; are you allowed to write there?",
+        "locked": f"others have kept it busy for more than {PATIENCE} s",
+        "parse": "it must be a URL such as sqlite:///study.db",
+        "Can't load plugin": "there is no such kind of database",
+        "'psycopg": "its driver is not installed; pip install 'neurobo[postgres]' and write a URL "
+        "that begins with postgresql://",
+        "No module named": "its driver is not installed",
+    }
+    found = [hint for sign, hint in hints.items() if sign in text]
+    return f"{found[0]} ({text})" if found else text
+
+
+def _first(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+def public_url(url: str) -> str:
+    """Without a password."""
+    try:
+        parsed = make_url(url)
+    except SQLAlchemyError:
+        return repr(url) if "@" not in url else "(a URL that cannot be read)"
+    return url if parsed.password is None else parsed.render_as_string(hide_password=True)
+
+
+def check_same(study: Study, distributions: Mapping[str, BaseDistribution], direction: str) -> None:
+    """Refuse to change what a study cannot change once it has begun."""
+    before = [d.name.lower() for d in study.directions]
+    if before != [direction]:
+        raise InvalidInput(
+            f"the direction of a study must stay the same: {study.study_name!r} has "
+            f"{' and '.join(before)}, got {direction!r}; give the new study another name"
+        )
+    for name, now in distributions.items():
+        for trial in study.get_trials(deepcopy=False)[-1:]:
+            had = trial.distributions.get(name, now)
+            if had != now and CategoricalDistribution in (type(had), type(now)):
+                raise InvalidInput(
+                    f"the choices of a parameter must stay the same in a study: {name!r} had "
+                    f"{had}, got {now}; give the new study another name"
+                )
+
+
+@contextmanager
+def silent() -> Iterator[None]:
+    """Without Optuna's log lines about a study that is created or found, in this thread only.
+
+    A filter changes neither Optuna's verbosity nor what other threads log meanwhile.
+    """
+    here = threading.get_ident()
+
+    def keep(record: logging.LogRecord) -> bool:
+        return record.thread != here or record.levelno > logging.INFO
+
+    names = ("optuna.study.study", "optuna.storages._in_memory", "optuna.storages._rdb.storage")
+    loggers = [logging.getLogger(name) for name in names]
+    for logger in loggers:
+        logger.addFilter(keep)
+    try:
+        yield
+    finally:
+        for logger in loggers:
+            logger.removeFilter(keep)
