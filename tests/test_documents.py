@@ -9,16 +9,19 @@ import sys
 from pathlib import Path
 
 import pytest
+from documents import ROOT, documents, python_script, sections, shell_script, write_files
 
 from neurobo.studies.reference import reference
 from neurobo.studies.study_file import read_study
 
-ROOT = Path(__file__).parent.parent
-DOCUMENTS = [
-    path
-    for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-    if "```python" in path.read_text()
-]
+DOCUMENTS = [path for path in documents() if "```python" in path.read_text()]
+STUDIES = {
+    title: section
+    for name in ("quickstart", "recipes")
+    for title, section in sections(ROOT / "docs" / f"{name}.md").items()
+    if "```sh" in section or "```toml" in section
+}
+"""Sections that are a folder of files, and shell commands in it."""
 
 
 def _run(*arguments: str, cwd: Path) -> str:
@@ -61,42 +64,21 @@ def test_every_example_has_a_test() -> None:
     ],
 )
 def test_python_blocks_run(path: Path, tmp_path: Path) -> None:
-    blocks = re.findall(r"```python\n(.*?)```", path.read_text(), re.DOTALL)
-    _run("-c", "\n".join(blocks), cwd=tmp_path)
+    _run("-c", python_script(path.read_text()), cwd=tmp_path)
 
 
 def test_links_between_documents_lead_somewhere() -> None:
-    for path in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]:
+    for path in [*documents(), ROOT / "CONTRIBUTING.md"]:
         for target in re.findall(r"\]\(([^)#]+?)\)", path.read_text()):
             if "://" not in target:
                 assert (path.parent / target).exists(), f"{path.name}: {target}"
 
 
-# Studies: a section is a folder of files, and shell commands in it ---------------------------
-
-
-def _sections() -> dict[str, str]:
-    return {
-        f"{name}: {part.splitlines()[0]}": part
-        for name in ("quickstart", "recipes")
-        for part in (ROOT / "docs" / f"{name}.md").read_text().split("\n## ")[1:]
-        if "```sh" in part or "```toml" in part
-    }
-
-
-def _write_files(section: str, folder: Path) -> list[Path]:
-    found = []
-    for name, text in re.findall(r"```\w+ (\S+)\n(.*?)```", section, re.DOTALL):
-        found.append(folder / name)
-        found[-1].write_text(text)
-    return found
-
-
 def test_study_files_in_the_documents_are_right(tmp_path: Path) -> None:
     checked = 0
-    for number, section in enumerate(_sections().values()):
+    for number, section in enumerate(STUDIES.values()):
         (tmp_path / str(number)).mkdir()
-        for path in _write_files(section, tmp_path / str(number)):
+        for path in write_files(section, tmp_path / str(number)):
             if path.suffix == ".toml":
                 read_study(path)
                 checked += 1
@@ -104,14 +86,13 @@ def test_study_files_in_the_documents_are_right(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("title", _sections())
+@pytest.mark.parametrize("title", STUDIES)
 def test_shell_blocks_run(title: str, tmp_path: Path) -> None:
-    section = _sections()[title]
-    _write_files(section, tmp_path)
-    commands = "\n".join(re.findall(r"```sh\n(.*?)```", section, re.DOTALL))
+    write_files(STUDIES[title], tmp_path)
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     done = subprocess.run(
-        ["bash", "-e", "-c", commands], capture_output=True, text=True, cwd=tmp_path, check=False,
+        ["bash", "-e", "-c", shell_script(STUDIES[title])],
+        capture_output=True, text=True, cwd=tmp_path, check=False,
         env={**os.environ, "PATH": path}, timeout=300,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
