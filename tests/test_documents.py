@@ -10,8 +10,20 @@ from pathlib import Path
 
 import pytest
 from documents import ROOT, documents, python_script, sections, shell_script, write_files
+from typer.main import get_command
 
+import neurobo
+from neurobo.cli.app import app
 from neurobo.studies.reference import reference
+from neurobo.studies.schema import (
+    Budget,
+    Lease,
+    Objective,
+    Parameter,
+    Physics,
+    PoolTable,
+    StudyTable,
+)
 from neurobo.studies.study_file import read_study
 
 DOCUMENTS = [path for path in documents() if "```python" in path.read_text()]
@@ -102,3 +114,58 @@ def test_shell_blocks_run(title: str, tmp_path: Path) -> None:
 def test_the_reference_of_study_files_is_current() -> None:
     """If not: python -m neurobo.studies.reference > docs/study-file.md."""
     assert (ROOT / "docs" / "study-file.md").read_text() == reference()
+
+
+# Documents and source say what is, not what is to come ---------------------------------------
+
+PROMISE = re.compile(
+    r"(?i:not yet (available|implemented|supported)|not (available|implemented|supported) yet"
+    r"|coming soon|\b(is|are) planned)\b|\bTODO\b|\bFIXME\b"
+)
+FUTURE = re.compile(r"\bwill\b|\bnot yet\b", re.IGNORECASE)
+
+
+def _prose(path: Path) -> str:
+    """A document without its code blocks, on one line."""
+    return " ".join(re.sub(r"```.*?```", "", path.read_text(), flags=re.DOTALL).split())
+
+
+def _features() -> set[str]:
+    """What a user can name: algorithms, commands, keys and tables of the study file."""
+    tables = [Budget, Lease, Objective, Parameter, Physics, PoolTable, StudyTable]
+    keys = {key for table in tables for key in table.model_fields}
+    return {*neurobo.algorithms(), *_commands(), *keys, *(f"[{key}]" for key in keys)}
+
+
+def _commands() -> set[str]:
+    return set(get_command(app).commands)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [*documents(), ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *(ROOT / "src").rglob("*.py")],
+    ids=lambda path: str(path.relative_to(ROOT)),
+)
+def test_nothing_is_promised(path: Path) -> None:
+    found = PROMISE.search(" ".join(path.read_text().split()))
+    assert found is None, found
+
+
+@pytest.mark.parametrize("path", documents(), ids=lambda path: path.name)
+def test_no_feature_lies_in_the_future(path: Path) -> None:
+    features = _features()
+    for sentence in re.split(r"(?<=[.:!?]) ", _prose(path)):
+        named = {word for code in re.findall(r"`([^`]+)`", sentence) for word in code.split()}
+        assert not (FUTURE.search(sentence) and named & features), sentence
+
+
+@pytest.mark.parametrize("path", documents(), ids=lambda path: path.name)
+def test_every_command_in_the_documents_exists(path: Path) -> None:
+    code = [shell_script(path.read_text()), *re.findall(r"`([^`]+)`", _prose(path))]
+    named = {word for part in code for word in re.findall(r"\bneurobo ([a-z]\w*)", part)}
+    assert named <= _commands()
+
+
+def test_every_algorithm_is_in_the_readme() -> None:
+    readme = (ROOT / "README.md").read_text()
+    assert [name for name in neurobo.algorithms() if f"`{name}`" not in readme] == []

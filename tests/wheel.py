@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from documents import ROOT, python_script, sections, shell_script, write_files
+from test_cache import check_cache
 
 FOLLOWED = (ROOT / "README.md", ROOT / "docs" / "quickstart.md")
 WARNING = re.compile(r"warn|^note:|traceback|deprecat", re.IGNORECASE | re.MULTILINE)
@@ -33,11 +34,13 @@ def main() -> None:
         wheel, sdist = build(folder / "dist")
         check_contents(wheel)
         installed = Environment(folder / "wheel", wheel)
-        check_cache(installed)
+        say("a second process finds what the first has compiled")
+        check_cache(installed.program("neurobo"), installed.variables)
         for path in FOLLOWED:
             follow(path, installed)
         installed = Environment(folder / "sdist", sdist)
-        installed.run(["python", "-c", "import neurobo; print(neurobo.algorithms())"])
+        listing = "import neurobo; print(neurobo.algorithms())"
+        installed.run([installed.program("python"), "-c", listing], cwd=folder)
     say("The wheel and the sdist work.")
 
 
@@ -70,56 +73,34 @@ class Environment:
     def __init__(self, folder: Path, package: Path) -> None:
         say(f"installing {package.name} into an empty environment")
         venv.create(folder, with_pip=True)
-        self.folder = folder
-        self._bin = folder / "bin"
-        pip = [str(self._bin / "python"), "-m", "pip", "install", "--quiet"]
-        call([*pip, "--disable-pip-version-check", "-c", str(ROOT / "constraints.txt"),
-              str(package)])  # fmt: skip
-
-    @property
-    def cache(self) -> Path:
-        return self.folder / "home" / ".cache"
-
-    def scratch(self) -> Path:
-        return Path(tempfile.mkdtemp(dir=self.folder))
-
-    def run(self, command: Sequence[str], cwd: Path | None = None) -> str:
-        """What the command prints, which must be no warning."""
-        (self.folder / "home").mkdir(exist_ok=True)
-        variables = {
-            "PATH": f"{self._bin}:{os.defpath}",
-            "HOME": str(self.folder / "home"),
-            "XDG_CACHE_HOME": str(self.cache),
+        self._folder = folder
+        home = self.scratch()
+        self.variables = {
+            "PATH": f"{folder / 'bin'}:{os.defpath}",
+            "HOME": str(home),
+            "XDG_CACHE_HOME": str(home / ".cache"),
             "LANG": "C.UTF-8",
         }
-        program = str(self._bin / command[0]) if (self._bin / command[0]).exists() else command[0]
+        pip = [self.program("python"), "-m", "pip", "install", "--quiet"]
+        call([*pip, "-c", str(ROOT / "constraints.txt"), str(package)])
+
+    def program(self, name: str) -> str:
+        return str(self._folder / "bin" / name)
+
+    def scratch(self) -> Path:
+        """An empty folder."""
+        return Path(tempfile.mkdtemp(dir=self._folder))
+
+    def run(self, command: Sequence[str], cwd: Path) -> None:
+        """Fail if the command does, or if it prints a warning."""
         done = subprocess.run(
-            [program, *command[1:]], cwd=cwd or self.scratch(), env=variables, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+            command, cwd=cwd, env=self.variables, text=True, check=False,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         )  # fmt: skip
         if done.returncode:
             fail(f"{' '.join(command)}\nended with code {done.returncode}:\n{done.stdout}")
         if WARNING.search(done.stdout):
             fail(f"{' '.join(command)}\nprinted a warning:\n{done.stdout}")
-        return done.stdout
-
-
-def check_cache(installed: Environment) -> None:
-    """A second process of the command line finds what the first one has compiled."""
-    say("compiled code is kept")
-    command = ["neurobo", "demo", "--trials", "8", "--json"]
-    first = installed.run(command)
-    compiled = installed.cache / "neurobo" / "compiled"
-    entries = {path.name: path.read_bytes() for path in compiled.glob("*-atime")}
-    if not entries:
-        fail(f"the first process must keep compiled code in {compiled}, got none")
-    if installed.run(command) != first:
-        fail("the same demo must give the same point twice")
-    later = {path.name: path.read_bytes() for path in compiled.glob("*-atime")}
-    if later.keys() != entries.keys():
-        fail(f"the second process compiled {later.keys() - entries.keys()} again")
-    if later == entries:
-        fail("the second process did not read the cache")
 
 
 def follow(path: Path, installed: Environment) -> None:
@@ -127,7 +108,7 @@ def follow(path: Path, installed: Environment) -> None:
     script = installed.scratch() / "blocks.py"
     script.write_text(python_script(path.read_text()))
     say(f"{path.name}: Python")
-    installed.run(["python", str(script)], cwd=script.parent)
+    installed.run([installed.program("python"), str(script)], cwd=script.parent)
     for title, section in sections(path).items():
         commands = SET_UP.sub("", shell_script(section)).strip()
         if commands:
