@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -22,10 +23,13 @@ from typing import NoReturn
 from documents import ROOT, python_script, sections, shell_script, write_files
 from test_cache import check_cache
 
-FOLLOWED = (ROOT / "README.md", ROOT / "docs" / "quickstart.md")
+FOLLOWED = (ROOT / "docs" / "quickstart.md", ROOT / "README.md")
+"""In this order: the README's last commands install an extra, the quickstart needs none."""
 WARNING = re.compile(r"warn|^note:|traceback|deprecat", re.IGNORECASE | re.MULTILINE)
-SET_UP = re.compile(r"^(make|pip|git) .*$", re.MULTILINE)
-"""Commands of the documents that install: this script has done it."""
+INSTALL = re.compile(r"^pip install '\.(\[\w+\])'.*$", re.MULTILINE)
+"""An extra, from the clone: here it is the wheel's."""
+SET_UP = re.compile(r"^(make|pip install \.) .*$", re.MULTILINE)
+"""Of a clone: this script has installed the wheel instead."""
 
 
 def main() -> None:
@@ -82,7 +86,9 @@ class Environment:
             "LANG": "C.UTF-8",
         }
         pip = [self.program("python"), "-m", "pip", "install", "--quiet"]
-        call([*pip, "-c", str(ROOT / "constraints.txt"), str(package)])
+        pip += ["-c", str(ROOT / "constraints.txt"), str(package)]
+        call(pip)
+        self.pip = shlex.join(pip)
 
     def program(self, name: str) -> str:
         return str(self._folder / "bin" / name)
@@ -110,7 +116,8 @@ def follow(path: Path, installed: Environment) -> None:
     say(f"{path.name}: Python")
     installed.run([installed.program("python"), str(script)], cwd=script.parent)
     for title, section in sections(path).items():
-        commands = SET_UP.sub("", shell_script(section)).strip()
+        commands = INSTALL.sub(installed.pip + r"\1", shell_script(section))
+        commands = SET_UP.sub("", commands).strip()
         if commands:
             say(title)
             folder = installed.scratch()
