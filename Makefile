@@ -5,7 +5,7 @@ READY := .venv/.ready
 BENCH := .venv/.ready-bench
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test hebo test-slow test-peers lint format bench bench-solver bench-smoke bench-latency bench-results scoreboard clean help
+.PHONY: demo test hebo test-slow test-peers test-wheel lint format bench bench-solver bench-smoke bench-latency bench-results scoreboard clean help
 
 help:                ## list the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*##/\t/'
@@ -35,6 +35,9 @@ test-peers: $(BENCH)  ## the tests that need the bench extra: real peers, COCO, 
 
 test-slow: $(READY)  ## statistics that take too long for every day
 	$(BIN)/python -m pytest -n 2 -m slow
+
+test-wheel: $(READY)  ## build the packages and follow README and quickstart in an empty environment
+	$(BIN)/python tests/wheel.py
 
 lint: $(READY)       ## ruff and mypy
 	$(BIN)/ruff check .

@@ -4,7 +4,8 @@
     python benchmarks/results_page.py --no-run     # only write the page from the records there are
 
 Records are kept in results/SUITE. The parts of the page between `<!-- NAME -->` and
-`<!-- /NAME -->` are written by this script, the words around them by people.
+`<!-- /NAME -->` are written by this script, the words around them by people; only suites whose
+part the page has are run.
 """
 
 from __future__ import annotations
@@ -118,20 +119,22 @@ def main() -> None:
     parser.add_argument("--no-run", action="store_true", help="only write the page")
     parser.add_argument("--jobs", default="2")
     options = parser.parse_args()
+    text = PAGE.read_text()
+    shown = {name for name in PARTS if f"<!-- {name} -->" in text}
     for suite, arguments in RUNS.items() if not options.no_run else ():
+        if suite not in shown:
+            continue
         command = [str(Path(sys.executable).parent / "neurobo"), "bench", "run", suite]
         if suite in KEPT and finals.path(suite).exists():
             command += ["--known", str(finals.path(suite))]
         subprocess.run([*command, *arguments, "--jobs", options.jobs], check=False)
     for name in KEPT:
         finals.update(name)
-    text = PAGE.read_text()
-    for name, part in PARTS.items():
+    for name in shown:
         start, end = f"<!-- {name} -->", f"<!-- /{name} -->"
-        known = name in KEPT or (RESULTS / name / "runs.jsonl").exists()
-        if known and start in text:
+        if name in KEPT or (RESULTS / name / "runs.jsonl").exists():
             before, _, rest = text.partition(start)
-            text = f"{before}{start}\n\n{part()}\n\n{end}{rest.partition(end)[2]}"
+            text = f"{before}{start}\n\n{PARTS[name]()}\n\n{end}{rest.partition(end)[2]}"
     PAGE.write_text(text)
 
 

@@ -37,15 +37,6 @@ def test_demo_shows_progress_and_the_best_point() -> None:
     assert all(name in done.stdout for name in SPACE)
 
 
-@pytest.mark.slow
-def test_demo_heat_draws_a_picture(tmp_path: Path) -> None:
-    path = tmp_path / "heat.png"
-    done = _run("demo", "heat", "--trials", "7", "--json", "--picture", str(path))
-    found = json.loads(done.stdout)
-    assert found["hottest"] == pytest.approx(90, abs=1)
-    assert path.read_bytes().startswith(b"\x89PNG")
-
-
 def test_demo_speaks_json() -> None:
     done = _run("demo", "--trials", "8", "--json")
     found = json.loads(done.stdout)

@@ -9,16 +9,31 @@ import sys
 from pathlib import Path
 
 import pytest
+from documents import ROOT, documents, python_script, sections, shell_script, write_files
+from typer.main import get_command
 
+import neurobo
+from neurobo.cli.app import app
 from neurobo.studies.reference import reference
+from neurobo.studies.schema import (
+    Budget,
+    Lease,
+    Objective,
+    Parameter,
+    Physics,
+    PoolTable,
+    StudyTable,
+)
 from neurobo.studies.study_file import read_study
 
-ROOT = Path(__file__).parent.parent
-DOCUMENTS = [
-    path
-    for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-    if "```python" in path.read_text()
-]
+DOCUMENTS = [path for path in documents() if "```python" in path.read_text()]
+STUDIES = {
+    title: section
+    for name in ("quickstart", "recipes")
+    for title, section in sections(ROOT / "docs" / f"{name}.md").items()
+    if "```sh" in section or "```toml" in section
+}
+"""Sections that are a folder of files, and shell commands in it."""
 
 
 def _run(*arguments: str, cwd: Path) -> str:
@@ -61,42 +76,21 @@ def test_every_example_has_a_test() -> None:
     ],
 )
 def test_python_blocks_run(path: Path, tmp_path: Path) -> None:
-    blocks = re.findall(r"```python\n(.*?)```", path.read_text(), re.DOTALL)
-    _run("-c", "\n".join(blocks), cwd=tmp_path)
+    _run("-c", python_script(path.read_text()), cwd=tmp_path)
 
 
 def test_links_between_documents_lead_somewhere() -> None:
-    for path in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]:
+    for path in [*documents(), ROOT / "CONTRIBUTING.md"]:
         for target in re.findall(r"\]\(([^)#]+?)\)", path.read_text()):
             if "://" not in target:
                 assert (path.parent / target).exists(), f"{path.name}: {target}"
 
 
-# Studies: a section is a folder of files, and shell commands in it ---------------------------
-
-
-def _sections() -> dict[str, str]:
-    return {
-        f"{name}: {part.splitlines()[0]}": part
-        for name in ("quickstart", "recipes")
-        for part in (ROOT / "docs" / f"{name}.md").read_text().split("\n## ")[1:]
-        if "```sh" in part or "```toml" in part
-    }
-
-
-def _write_files(section: str, folder: Path) -> list[Path]:
-    found = []
-    for name, text in re.findall(r"```\w+ (\S+)\n(.*?)```", section, re.DOTALL):
-        found.append(folder / name)
-        found[-1].write_text(text)
-    return found
-
-
 def test_study_files_in_the_documents_are_right(tmp_path: Path) -> None:
     checked = 0
-    for number, section in enumerate(_sections().values()):
+    for number, section in enumerate(STUDIES.values()):
         (tmp_path / str(number)).mkdir()
-        for path in _write_files(section, tmp_path / str(number)):
+        for path in write_files(section, tmp_path / str(number)):
             if path.suffix == ".toml":
                 read_study(path)
                 checked += 1
@@ -104,14 +98,13 @@ def test_study_files_in_the_documents_are_right(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("title", _sections())
+@pytest.mark.parametrize("title", STUDIES)
 def test_shell_blocks_run(title: str, tmp_path: Path) -> None:
-    section = _sections()[title]
-    _write_files(section, tmp_path)
-    commands = "\n".join(re.findall(r"```sh\n(.*?)```", section, re.DOTALL))
+    write_files(STUDIES[title], tmp_path)
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     done = subprocess.run(
-        ["bash", "-e", "-c", commands], capture_output=True, text=True, cwd=tmp_path, check=False,
+        ["bash", "-e", "-c", shell_script(STUDIES[title])],
+        capture_output=True, text=True, cwd=tmp_path, check=False,
         env={**os.environ, "PATH": path}, timeout=300,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
@@ -121,3 +114,58 @@ def test_shell_blocks_run(title: str, tmp_path: Path) -> None:
 def test_the_reference_of_study_files_is_current() -> None:
     """If not: python -m neurobo.studies.reference > docs/study-file.md."""
     assert (ROOT / "docs" / "study-file.md").read_text() == reference()
+
+
+# Documents and source say what is, not what is to come ---------------------------------------
+
+PROMISE = re.compile(
+    r"(?i:not yet (available|implemented|supported)|not (available|implemented|supported) yet"
+    r"|coming soon|\b(is|are) planned)\b|\bTODO\b|\bFIXME\b"
+)
+FUTURE = re.compile(r"\bwill\b|\bnot yet\b", re.IGNORECASE)
+
+
+def _prose(path: Path) -> str:
+    """A document without its code blocks, on one line."""
+    return " ".join(re.sub(r"```.*?```", "", path.read_text(), flags=re.DOTALL).split())
+
+
+def _features() -> set[str]:
+    """What a user can name: algorithms, commands, keys and tables of the study file."""
+    tables = [Budget, Lease, Objective, Parameter, Physics, PoolTable, StudyTable]
+    keys = {key for table in tables for key in table.model_fields}
+    return {*neurobo.algorithms(), *_commands(), *keys, *(f"[{key}]" for key in keys)}
+
+
+def _commands() -> set[str]:
+    return set(get_command(app).commands)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [*documents(), ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *(ROOT / "src").rglob("*.py")],
+    ids=lambda path: str(path.relative_to(ROOT)),
+)
+def test_nothing_is_promised(path: Path) -> None:
+    found = PROMISE.search(" ".join(path.read_text().split()))
+    assert found is None, found
+
+
+@pytest.mark.parametrize("path", documents(), ids=lambda path: path.name)
+def test_no_feature_lies_in_the_future(path: Path) -> None:
+    features = _features()
+    for sentence in re.split(r"(?<=[.:!?]) ", _prose(path)):
+        named = {word for code in re.findall(r"`([^`]+)`", sentence) for word in code.split()}
+        assert not (FUTURE.search(sentence) and named & features), sentence
+
+
+@pytest.mark.parametrize("path", documents(), ids=lambda path: path.name)
+def test_every_command_in_the_documents_exists(path: Path) -> None:
+    code = [shell_script(path.read_text()), *re.findall(r"`([^`]+)`", _prose(path))]
+    named = {word for part in code for word in re.findall(r"\bneurobo ([a-z]\w*)", part)}
+    assert named <= _commands()
+
+
+def test_every_algorithm_is_in_the_readme() -> None:
+    readme = (ROOT / "README.md").read_text()
+    assert [name for name in neurobo.algorithms() if f"`{name}`" not in readme] == []

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import warnings
-from enum import StrEnum
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from neurobo.cli import bench, main, study
+from neurobo.cli import bench, demo, main, study
 from neurobo.cli.cache import keep_compiled
 from neurobo.cli.shared import AsJson, out
 from neurobo.errors import NeuroboError, NeuroboWarning
@@ -47,98 +45,13 @@ def about(
     """Neural black-box optimisation: the minimum of an expensive function in few evaluations."""
 
 
-class Demo(StrEnum):
-    tank = "tank"
-    heat = "heat"
-
-
-@app.command()
-def demo(
-    name: Annotated[Demo, typer.Argument(help="A tank to control, or a plate to explore.")] = (
-        Demo.tank
-    ),
-    trials: Annotated[int | None, typer.Option(help="How many evaluations: 60, or 25.")] = None,
-    seed: Annotated[int, typer.Option(help="Another seed, another run.")] = 0,
-    algorithm: Annotated[str, typer.Option(help="See `neurobo algorithms`.")] = "auto",
-    picture: Annotated[Path, typer.Option(help="Where `demo heat` draws.")] = Path("heat.png"),
-    as_json: AsJson = False,
-) -> None:
-    """Tune the controller of a heated tank: 6 mixed parameters, live progress, best point. Or with
-    `heat`: find the hottest place of a plate with and without the law of steady heat."""
-    if name is Demo.heat:
-        _heat(25 if trials is None else trials, seed, picture, as_json)
-        return
-    trials = 60 if trials is None else trials
-    import optuna
-
-    from neurobo.algorithms import resolve
-    from neurobo.demo import SPACE, TEXTBOOK, tank
-    from neurobo.minimize import minimize
-
-    resolve(algorithm)
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    if not as_json:
-        out.print(
-            "Tuning the controller of a heated tank that goes to 60 °C and through a cold spell.\n"
-            "Lower is better: mean error in °C, plus overshoot and wear.\n"
-        )
-    study = minimize(tank, SPACE, trials, algorithm=algorithm, seed=seed, progress=not as_json)
-    finished = [t for t in study.trials if t.value is not None]
-    if not finished:
-        raise NeuroboError("the best point needs at least one evaluation, got none")
-    if as_json:
-        typer.echo(json.dumps({"value": study.best_value, "params": study.best_params}))
-        return
-    table = Table(title="Best controller found", title_justify="left")
-    for heading in ("parameter", "textbook rule", "neurobo"):
-        table.add_column(heading, justify="left" if heading == "parameter" else "right")
-    for parameter, value in study.best_params.items():
-        table.add_row(parameter, _short(TEXTBOOK[parameter]), _short(value))
-    table.add_section()
-    table.add_row("objective", _short(tank(TEXTBOOK)), _short(study.best_value), style="bold")
-    out.print(table)
-    where = study.best_trial.number + 1
-    out.print(f"found in evaluation {where} of {len(finished)}")
-
-
-def _heat(trials: int, seed: int, picture: Path, as_json: bool) -> None:
-    import optuna
-
-    from neurobo import demo_heat as heat
-
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    if not as_json:
-        out.print(
-            "Looking for the hottest place of a plate. Nobody knows what its sides are held at, "
-            "but inside ∇²T = 0.\n"
-        )
-    plate = heat.Plate.of()
-    runs = [
-        heat.search(plate, trials, seed, law=law, progress=not as_json) for law in (True, False)
-    ]
-    heat.picture(plate, runs, picture)
-    goal = 0.95 * plate.hottest
-    if as_json:
-        found = {r.name: {"best": r.best[-1], "to_95": r.evaluations_to(goal)} for r in runs}
-        typer.echo(json.dumps({"hottest": plate.hottest, "picture": str(picture), **found}))
-        return
-    table = Table(title=f"The hottest place has {plate.hottest:.2f} °C", title_justify="left")
-    for heading in ("", "hottest found", "evaluations to 95 %"):
-        table.add_column(heading, justify="right" if heading else "left")
-    for r in runs:
-        table.add_row(r.name, f"{r.best[-1]:.2f} °C", str(r.evaluations_to(goal) or "not reached"))
-    out.print(table)
-    out.print(f"picture: {picture}")
+app.command("demo")(demo.demo)
 
 
 def _note(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> str:
     """A warning as a user of the command line wants it: without a place in the source."""
     kind = "note" if issubclass(category, NeuroboWarning) else category.__name__
     return f"{kind}: {message}\n"
-
-
-def _short(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 @app.command()
