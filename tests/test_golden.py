@@ -155,6 +155,7 @@ def _agree(found: Any, kept: Any) -> bool:
     return bool(found == kept)
 
 
+@pytest.mark.filterwarnings("ignore:law 1 of 1")  # 16 units do not bend enough for it
 @pytest.mark.parametrize(("algorithm", "case"), list(_names()))
 def test_suggestions_are_what_they_were(algorithm: str, case: str) -> None:
     kept = json.loads(GOLDEN.read_text("utf-8"))
