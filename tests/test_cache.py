@@ -13,10 +13,11 @@ NEUROBO = str(Path(sys.executable).parent / "neurobo")
 
 def check_cache(neurobo: str, variables: Mapping[str, str]) -> None:
     """A second process reads all that the first one has compiled; neither says a word."""
+    variables = {**variables, "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
 
     def times_of_use() -> dict[str, bytes]:
         done = subprocess.run(
-            [neurobo, "demo", "--trials", "9", "--json"],
+            [neurobo, "demo", "--trials", "11", "--json"],
             capture_output=True, text=True, check=False, env=variables,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
@@ -31,6 +32,19 @@ def check_cache(neurobo: str, variables: Mapping[str, str]) -> None:
     assert not unread, f"the second process must read what is kept, and left {unread}"
 
 
-def test_a_second_process_finds_what_the_first_has_compiled(tmp_path: Path) -> None:
+def _variables(home: Path) -> dict[str, str]:
+    """A user's environment: without the cache that the tests share."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("JAX_")}
-    check_cache(NEUROBO, {**kept, "XDG_CACHE_HOME": str(tmp_path), "NEUROBO_CACHE": ""})
+    return {**kept, "XDG_CACHE_HOME": str(home), "NEUROBO_CACHE": ""}
+
+
+def test_a_second_process_finds_what_the_first_has_compiled(tmp_path: Path) -> None:
+    check_cache(NEUROBO, _variables(tmp_path))
+
+
+def test_an_entry_without_its_time_of_use_does_not_stop_the_cache(tmp_path: Path) -> None:
+    compiled = tmp_path / "neurobo" / "compiled"
+    compiled.mkdir(parents=True)
+    (compiled / "jit_f-123-cache").write_bytes(b"half of an entry: its process was killed")
+    check_cache(NEUROBO, _variables(tmp_path))
+    assert not (compiled / "jit_f-123-cache").exists()

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from documents import ROOT, documents, python_script, sections, shell_script, write_files
+from pydantic import BaseModel
 from typer.main import get_command
 
 import neurobo
@@ -132,7 +133,15 @@ def _prose(path: Path) -> str:
 
 def _features() -> set[str]:
     """What a user can name: algorithms, commands, keys and tables of the study file."""
-    tables = [Budget, Lease, Objective, Parameter, Physics, PoolTable, StudyTable]
+    tables: list[type[BaseModel]] = [
+        Budget,
+        Lease,
+        Objective,
+        Parameter,
+        Physics,
+        PoolTable,
+        StudyTable,
+    ]
     keys = {key for table in tables for key in table.model_fields}
     return {*neurobo.algorithms(), *_commands(), *keys, *(f"[{key}]" for key in keys)}
 

@@ -87,10 +87,14 @@ def search(
             lambda x: -plate.at(x), [(0.0, SIZE)] * 2, trials,
             physics=laws, seed=seed, progress=False, callbacks=[callback],
         )  # fmt: skip
+    for warning in said:
+        if not issubclass(warning.category, NeuroboWarning):  # not the law's: for the user
+            warnings.warn(warning.message, stacklevel=2)
+    contradicted = any(issubclass(warning.category, NeuroboWarning) for warning in said)
     points = np.array([list(t.params.values()) for t in study.trials])
     share = np.maximum.accumulate([-t.values[0] for t in study.trials]) / plate.hottest
     start = start_size(plate.about.space, None, lawful=law)
-    return Search(plate, law, points, share, start, contradicted=bool(said))
+    return Search(plate, law, points, share, start, contradicted)
 
 
 def median_evaluations(runs: Sequence[Search]) -> float | None:

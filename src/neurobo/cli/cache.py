@@ -33,6 +33,7 @@ def keep_compiled() -> None:
         return
     try:
         folder().mkdir(parents=True, exist_ok=True)
+        _remove_halves()
     except OSError:  # a home that cannot be written to: compile each time
         return
     settings = {
@@ -44,6 +45,14 @@ def keep_compiled() -> None:
     ours = settings.keys() - os.environ.keys()
     os.environ.update({name: settings[name] for name in ours})
     _set_here.update(ours)
+
+
+def _remove_halves() -> None:
+    """JAX writes an entry and then the time of its use. If it was killed in between, or ran without
+    a limit of size, it could never write to this folder again."""
+    for entry in folder().glob("*-cache"):
+        if not entry.with_name(entry.name.removesuffix("-cache") + "-atime").exists():
+            entry.unlink(missing_ok=True)
 
 
 _set_here: set[str] = set()
