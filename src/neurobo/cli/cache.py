@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 OFF = "NEUROBO_CACHE"
@@ -39,9 +38,8 @@ def keep_compiled() -> None:
     settings = {
         "JAX_COMPILATION_CACHE_DIR": str(folder()),
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.2",
+        "JAX_COMPILATION_CACHE_MAX_SIZE": str(_MOST),
     }
-    if find_spec("filelock") is not None:  # without it, JAX refuses a limit with a warning
-        settings["JAX_COMPILATION_CACHE_MAX_SIZE"] = str(_MOST)
     ours = settings.keys() - os.environ.keys()
     os.environ.update({name: settings[name] for name in ours})
     _set_here.update(ours)
