@@ -52,7 +52,7 @@ def measure(name: str, n: int) -> dict[str, Any]:
 
     from neurobo.bench.peers import Task, method
     from neurobo.bench.problem import Outcome
-    from neurobo.space import Space
+    from neurobo.space.search_space import Space
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     space = Space.of({f"x{i}": (-1.0, 1.0) for i in range(D)})

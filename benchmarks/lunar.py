@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 import neurobo
-from neurobo.algorithms.base import build
+from neurobo.algorithm.registry import build
 from neurobo.bench.peers.base import split_options
 from neurobo.bench.problems import problem
 

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.stats import wilcoxon
 
 import neurobo
-from neurobo import landmarks
+from neurobo.training import landmarks
 from neurobo.bench.problems import problem
 
 RESULTS = Path("results/many/runs.jsonl")

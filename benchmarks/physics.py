@@ -31,15 +31,15 @@ import jax.numpy as jnp
 import numpy as np
 
 import neurobo
-from neurobo import law_doubts
+from neurobo.physics import warnings as law_doubts
 from neurobo.bench.peers import method
 from neurobo.bench.problems import problem
 from neurobo.bench.records import Job
 from neurobo.bench.run_one import run_on
 from neurobo.bench.stats import LEVEL, adjusted, lower
 from neurobo.errors import NeuroboWarning
-from neurobo.physics import laplacian
-from neurobo.start import default_size
+from neurobo.physics.pde import laplacian
+from neurobo.search.initial_design import default_size
 
 RESULTS = Path("results/physics/runs.jsonl")
 KEPT = Path("benchmarks/reference/physics.csv")

@@ -20,7 +20,7 @@ import numpy as np
 from scipy.stats import wilcoxon
 
 import neurobo
-from neurobo.algorithms.base import build
+from neurobo.algorithm.registry import build
 from neurobo.bench.peers.base import split_options
 from neurobo.bench.problems.synthetic import gp_curve
 

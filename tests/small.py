@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import neurobo
-from neurobo.algorithms import Algorithm
-from neurobo.algorithms.base import build
+from neurobo.algorithm import Algorithm
+from neurobo.algorithm.registry import build
 
 _OPTIONS = {
     "auto": {},

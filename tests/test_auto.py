@@ -11,13 +11,14 @@ import pytest
 from jax import Array
 
 import neurobo
-from neurobo import credit, trust
-from neurobo.algorithms.members import MEMBERS
-from neurobo.algorithms.ntk_gp import NTKGP
-from neurobo.data import Data
+from neurobo.algorithm.auto import credit
+from neurobo.search import trust_region as trust
+from neurobo.algorithm.auto.members import MEMBERS
+from neurobo.algorithm.ntk_gp import NTKGP
+from neurobo.data.observations import Data
 from neurobo.errors import InvalidInput
-from neurobo.maximise import RADIUS, Score
-from neurobo.trial_marks import member_of
+from neurobo.search.optimiser import RADIUS, Score
+from neurobo.integrations.optuna.attributes import member_of
 
 NAMES = list(MEMBERS)
 

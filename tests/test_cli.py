@@ -14,12 +14,12 @@ import typer
 from typer.testing import CliRunner
 
 import neurobo
-from neurobo.algorithms import resolve
+from neurobo.algorithm import resolve
 from neurobo.cli import cache
 from neurobo.cli.app import app
-from neurobo.demo import SPACE, TEXTBOOK, tank
+from neurobo.demos.tank import SPACE, TEXTBOOK, tank
 from neurobo.errors import did_you_mean
-from neurobo.space import Space
+from neurobo.space.search_space import Space
 
 SOURCE = Path(__file__).parents[1] / "src"
 NEUROBO = str(Path(sys.executable).parent / "neurobo")

@@ -9,7 +9,7 @@ import jax
 import pytest
 
 import neurobo
-from neurobo.data import bucket
+from neurobo.data.observations import bucket
 
 
 @pytest.mark.slow

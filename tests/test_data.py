@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neurobo.data import BUCKETS, Data, Trials, bucket, standardise
-from neurobo.space import Space
+from neurobo.data.observations import BUCKETS, Data, Trials, bucket, standardise
+from neurobo.space.search_space import Space
 
 SPACE = Space.of([(0, 1), (0, 1)])
 

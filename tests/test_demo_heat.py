@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from neurobo.demo_heat import Plate, Search, median_evaluations, plates
+from neurobo.demos.heat import Plate, Search, median_evaluations, plates
 
 NEUROBO = str(Path(sys.executable).parent / "neurobo")
 

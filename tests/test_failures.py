@@ -15,9 +15,9 @@ from optuna.trial import TrialState
 
 import neurobo
 from neurobo.errors import EvaluationFailed, NeuroboWarning
-from neurobo.failures import Failures, is_programming_error
-from neurobo.trial_marks import counting
-from neurobo.workers import Outcome
+from neurobo.running.failures import Failures, is_programming_error
+from neurobo.integrations.optuna.attributes import counting
+from neurobo.running.workers import Outcome
 
 FAST = neurobo.NeuralGreedy(width=32, gamma=2.0)
 BOX = {"x": (-5.0, 5.0), "y": (-5.0, 5.0)}

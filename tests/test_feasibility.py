@@ -14,14 +14,14 @@ from scipy.stats import norm
 from small import ALGORITHMS
 
 import neurobo
-from neurobo.acquire import log_probability
-from neurobo.data import CRASH, Data, Scale, Trials
+from neurobo.acquisition.functions import log_probability
+from neurobo.data.observations import CRASH, Data, Scale, Trials
 from neurobo.errors import InvalidInput, NeuroboWarning
-from neurobo.feasibility import Bounds, Feasibility, Reaching, Within, search
-from neurobo.maximise import evaluate, minimise
-from neurobo.sampler import trials_of_study
-from neurobo.space import Space
-from neurobo.suggest import Plan, next_points
+from neurobo.acquisition.constraints import Bounds, Feasibility, Reaching, Within, search
+from neurobo.search.optimiser import evaluate, minimise
+from neurobo.integrations.optuna.sampler import trials_of_study
+from neurobo.space.search_space import Space
+from neurobo.suggestion import Plan, next_points
 
 SPACE = {"x": (-2.0, 2.0), "y": (-2.0, 2.0)}
 FAST = neurobo.NeuralCBO(width=32)

@@ -21,7 +21,7 @@ import pytest
 from small import WITH_A_LAW, small
 
 import neurobo
-from neurobo.algorithms import Algorithm
+from neurobo.algorithm import Algorithm
 
 GOLDEN = Path(__file__).with_name("golden.json")
 SEEDS = (0, 1)

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from neurobo import growing
-from neurobo.growing import BLOCK, inverse_factor
+from neurobo.training import incremental_cholesky as growing
+from neurobo.training.incremental_cholesky import BLOCK, inverse_factor
 
 RIDGE = 1e-3
 

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from neurobo import landmarks
+from neurobo.training import landmarks
 
 NOISE = 1e-2
 

@@ -11,13 +11,14 @@ import numpy as np
 import pytest
 
 import neurobo
-from neurobo import gp, landmarks
-from neurobo.data import Data
-from neurobo.evidence import Hyper
-from neurobo.networks import MLP
-from neurobo.ntk import Wide
-from neurobo.posterior import Recipe, draw
-from neurobo.solve import gauss_newton_together, steps_for
+from neurobo.surrogates import gaussian_process as gp
+from neurobo.training import landmarks
+from neurobo.data.observations import Data
+from neurobo.surrogates.evidence import Hyper
+from neurobo.networks.architectures import MLP
+from neurobo.networks.infinite_width import Wide
+from neurobo.surrogates.draws import Recipe, draw
+from neurobo.training.solver import gauss_newton_together, steps_for
 
 N, D = 300, 3
 NOISE = 0.01
@@ -105,7 +106,7 @@ def test_many_rows_take_few_steps_and_are_solved_one_by_one(
 
 def _problem(data: Data, recipe: Recipe) -> Any:
     """The problem that `draw` solves."""
-    from neurobo import posterior
+    from neurobo.surrogates import draws as posterior
 
     kept: list[Any] = []
 

@@ -13,12 +13,12 @@ from jax.test_util import check_grads
 from test_space import spaces
 
 import neurobo
-from neurobo.data import Data
+from neurobo.data.observations import Data
 from neurobo.errors import NeuroboWarning, SpaceExhausted
-from neurobo.maximise import APART, Region, any_free, evaluate, minimise
-from neurobo.networks import MLP
-from neurobo.posterior import Recipe, draw
-from neurobo.space import SAME_POINT, Space
+from neurobo.search.optimiser import APART, Region, any_free, evaluate, minimise
+from neurobo.networks.architectures import MLP
+from neurobo.surrogates.draws import Recipe, draw
+from neurobo.space.search_space import SAME_POINT, Space
 
 
 @jax.tree_util.register_dataclass

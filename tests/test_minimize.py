@@ -24,7 +24,7 @@ from small import ALGORITHMS, ONE_FAST
 
 import neurobo
 from neurobo.errors import InvalidInput, NeuroboWarning
-from neurobo.storage import silent
+from neurobo.integrations.optuna.storage import silent
 
 FAST = neurobo.NeuralGreedy(width=64, gamma=2.0)
 SPACE = {"x": (-5.0, 5.0), "c": neurobo.Categorical(["a", "b"])}

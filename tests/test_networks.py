@@ -10,8 +10,8 @@ import pytest
 from jax.flatten_util import ravel_pytree
 
 from neurobo.errors import InvalidInput
-from neurobo.networks import ACTIVATIONS, CNN, MLP, Additive, Architecture
-from neurobo.rows import GeneralRows, ValueRows
+from neurobo.networks.architectures import ACTIVATIONS, CNN, MLP, Additive, Architecture
+from neurobo.training.residuals import GeneralRows, ValueRows
 
 GAMMA = np.array([1.3, 0.4])  # jnp would round it to float32 here
 

@@ -12,9 +12,10 @@ import pytest
 from jax.flatten_util import ravel_pytree
 
 import neurobo
-from neurobo import growing, trust
-from neurobo.algorithms import neural_bo
-from neurobo.data import Data
+from neurobo.training import incremental_cholesky as growing
+from neurobo.search import trust_region as trust
+from neurobo.algorithm import neural_bo
+from neurobo.data.observations import Data
 
 SMALL = neurobo.NeuralBO(width=12, gamma=1.1, noise=0.05, nu=0.7)
 KEY = jax.random.key(3)

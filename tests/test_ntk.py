@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 from jax.test_util import check_grads
 
-from neurobo import evidence, gp
-from neurobo.data import Data
+from neurobo.surrogates import evidence
+
+from neurobo.surrogates import gaussian_process as gp
+from neurobo.data.observations import Data
 from neurobo.errors import InvalidInput
-from neurobo.networks import ACTIVATIONS, MLP, on_sphere
-from neurobo.ntk import (
+from neurobo.networks.architectures import ACTIVATIONS, MLP, on_sphere
+from neurobo.networks.infinite_width import (
     Wide,
     _arcsin,
     diagonals,
@@ -19,7 +21,7 @@ from neurobo.ntk import (
     kernels,
     moments_by_quadrature,
 )
-from neurobo.rows import GeneralRows
+from neurobo.training.residuals import GeneralRows
 
 GAMMA = np.array([1.4, 0.5])  # jnp would round it to float32 here
 CLOSED = ["erf", "relu", *(pytest.param(a, marks=pytest.mark.slow) for a in ("sin", "tanh"))]
@@ -137,7 +139,7 @@ def test_expectations_agree_with_monte_carlo(x64: None, activation: str, size: f
 def _moments(
     activation: str, a: jax.Array, cross: jax.Array, b: jax.Array
 ) -> tuple[jax.Array, ...]:
-    from neurobo.ntk import _moments as moments
+    from neurobo.networks.infinite_width import _moments as moments
 
     return moments(activation)(a, cross, b)
 

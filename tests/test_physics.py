@@ -12,9 +12,9 @@ import pytest
 
 import neurobo
 from neurobo.errors import InvalidInput
-from neurobo.laws import Laws, bind
-from neurobo.physics import PDE, d2, directional, divergence, grad, laplacian, partial
-from neurobo.space import Space
+from neurobo.physics.laws import Laws, bind
+from neurobo.physics.pde import PDE, d2, directional, divergence, grad, laplacian, partial
+from neurobo.space.search_space import Space
 
 ODD: dict[str, Any] = {
     "x": (2.0, 7.5),

@@ -16,13 +16,13 @@ from jax.flatten_util import ravel_pytree
 from scipy.stats import multivariate_normal
 
 import neurobo
-from neurobo import law_evidence
-from neurobo.algorithms import PINNBO
-from neurobo.data import Data, Trials, units
+from neurobo.physics import evidence as law_evidence
+from neurobo.algorithm import PINNBO
+from neurobo.data.observations import Data, Trials, units
 from neurobo.errors import InvalidInput, NeuroboWarning
-from neurobo.law_evidence import Kernels
-from neurobo.law_features import features
-from neurobo.law_model import (
+from neurobo.physics.evidence import Kernels
+from neurobo.physics.features import features
+from neurobo.physics.surrogate import (
     Hyper,
     Known,
     condition,
@@ -32,11 +32,11 @@ from neurobo.law_model import (
     trained,
     trained_rows,
 )
-from neurobo.laws import bind
-from neurobo.networks import MLP
-from neurobo.ntk import information_gain
-from neurobo.physics import PDE, d2, laplacian, partial
-from neurobo.space import Space
+from neurobo.physics.laws import bind
+from neurobo.networks.architectures import MLP
+from neurobo.networks.infinite_width import information_gain
+from neurobo.physics.pde import PDE, d2, laplacian, partial
+from neurobo.space.search_space import Space
 
 FAST = PINNBO(width=128)
 at = jax.jit(lambda posterior, x: posterior.mean_and_sd(x))
@@ -360,7 +360,7 @@ def test_bad_options_are_refused(options: dict[str, Any], rule: str) -> None:
 
 
 def test_theory_explores_more_where_laws_say_less(x64: None) -> None:
-    from neurobo.schedules import pinn_nu
+    from neurobo.acquisition.exploration import pinn_nu
 
     assert pinn_nu(5.0, 0.0, 1.0, 0.0) > pinn_nu(5.0, 4.0, 1.0, 0.0) > 1.0
     assert pinn_nu(5.0, 5.0, 1.0, 0.0, delta=1.0) == pytest.approx(1.0)

@@ -9,9 +9,9 @@ import optuna
 import pytest
 
 import neurobo
-from neurobo.data import Data, Trials
+from neurobo.data.observations import Data, Trials
 from neurobo.errors import InvalidInput, NeuroboWarning
-from neurobo.space import Space
+from neurobo.space.search_space import Space
 
 RNG = np.random.default_rng(0)
 VECTORS = RNG.uniform(-3, 5, (60, 4))

@@ -12,10 +12,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from neurobo.data import Data
-from neurobo.networks import MLP
-from neurobo.ntk import kernels
-from neurobo.posterior import Recipe, draw
+from neurobo.data.observations import Data
+from neurobo.networks.architectures import MLP
+from neurobo.networks.infinite_width import kernels
+from neurobo.surrogates.draws import Recipe, draw
 
 N = 800
 NOISE = 0.05  # σ²

@@ -13,8 +13,8 @@ from optuna.trial import create_trial
 
 import neurobo
 from neurobo.errors import InvalidInput, NeuroboError
-from neurobo.recommend import Recommendation
-from neurobo.space import Space
+from neurobo.analysis.recommendation import Recommendation
+from neurobo.space.search_space import Space
 
 BOX: dict[str, BaseDistribution] = {
     "x": FloatDistribution(-1.0, 1.0),

@@ -17,13 +17,13 @@ from optuna.testing.pytest_samplers import (
 from optuna.trial import TrialState
 
 import neurobo
-from neurobo import sampler as sampler_file
-from neurobo.data import Data, Trials
+from neurobo.integrations.optuna import sampler as sampler_file
+from neurobo.data.observations import Data, Trials
 from neurobo.errors import InvalidInput, NeuroboWarning
-from neurobo.sampler import trials_of_study
-from neurobo.space import Space
-from neurobo.suggest import Proposal, next_point
-from neurobo.trial_marks import VOID, mark_void, void_numbers
+from neurobo.integrations.optuna.sampler import trials_of_study
+from neurobo.space.search_space import Space
+from neurobo.suggestion import Proposal, next_point
+from neurobo.integrations.optuna.attributes import VOID, mark_void, void_numbers
 
 FAST = neurobo.NeuralGreedy(width=64, gamma=2.0)
 SPACE = {"x": (-5.0, 5.0), "n": neurobo.Int(0, 50)}
@@ -217,7 +217,7 @@ def test_two_processes_that_choose_the_same_point_at_once_do_not_keep_it(
             sampler_file._store(study, study._storage.get_trial(rival), proposal.params)
         return proposal
 
-    monkeypatch.setattr("neurobo.sampler.next_point", with_a_rival)
+    monkeypatch.setattr("neurobo.integrations.optuna.sampler.next_point", with_a_rival)
     chosen = study.ask().suggest_int("n", 0, 9)
     assert len(calls) == 2
     assert chosen == calls[1]["n"] != calls[0]["n"]

@@ -7,7 +7,7 @@ import pytest
 
 import neurobo
 from neurobo.errors import InvalidInput
-from neurobo.schedules import cbo_beta, greedy_nu, neural_bo_nu, sto_beta
+from neurobo.acquisition.exploration import cbo_beta, greedy_nu, neural_bo_nu, sto_beta
 
 
 def test_schedules_are_the_papers_formulas() -> None:

@@ -9,12 +9,12 @@ import pytest
 from jax.flatten_util import ravel_pytree
 from jax.test_util import check_grads
 
-from neurobo import solve
-from neurobo.data import Data
-from neurobo.networks import MLP
-from neurobo.posterior import Recipe, draw
-from neurobo.rows import GeneralRows, ValueRows
-from neurobo.solve import JITTER, Problem, adam, gauss_newton
+from neurobo.training import solver as solve
+from neurobo.data.observations import Data
+from neurobo.networks.architectures import MLP
+from neurobo.surrogates.draws import Recipe, draw
+from neurobo.training.residuals import GeneralRows, ValueRows
+from neurobo.training.solver import JITTER, Problem, adam, gauss_newton
 
 GAMMA = np.array([1.5, 0.8])
 

@@ -18,7 +18,7 @@ from scipy.optimize import Bounds
 
 import neurobo
 from neurobo.errors import InvalidInput
-from neurobo.space import Space
+from neurobo.space.search_space import Space
 
 finite = st.floats(-1e12, 1e12, allow_subnormal=False)
 

@@ -12,12 +12,12 @@ import pytest
 from jax.flatten_util import ravel_pytree
 
 import neurobo
-from neurobo.algorithms import STOBNTS
-from neurobo.data import Data
+from neurobo.algorithm import STOBNTS
+from neurobo.data.observations import Data
 from neurobo.errors import InvalidInput
-from neurobo.networks import MLP
-from neurobo.posterior import Recipe, draw, draws
-from neurobo.rows import TangentRows
+from neurobo.networks.architectures import MLP
+from neurobo.surrogates.draws import Recipe, draw, draws
+from neurobo.training.residuals import TangentRows
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.uniform(-1, 1, (6, 2)), RNG.normal(size=6)
@@ -64,7 +64,7 @@ def test_linear_draws_have_the_exact_posterior_of_the_finite_network(x64: None) 
 
 
 def _without_randomness(data: Data, theta0: Any) -> np.ndarray:
-    from neurobo.solve import Problem, linear
+    from neurobo.training.solver import Problem, linear
 
     gamma = jnp.asarray(GAMMA)
     rows = TangentRows(NETWORK, gamma, jnp.asarray(data.x), theta0)

@@ -14,12 +14,12 @@ from scipy.optimize import approx_fprime
 from scipy.stats import qmc
 
 import neurobo
-from neurobo.data import Data, standardise
+from neurobo.data.observations import Data, standardise
 from neurobo.errors import InvalidInput
-from neurobo.evidence import Likelihood, scheduled
-from neurobo.networks import stretched
-from neurobo.ntk import Wide
-from neurobo.stretch import Stretch, stretch_for
+from neurobo.surrogates.evidence import Likelihood, scheduled
+from neurobo.networks.architectures import stretched
+from neurobo.networks.infinite_width import Wide
+from neurobo.surrogates.input_warping import Stretch, stretch_for
 
 WIDE = Wide(1, "erf", sphere=True)
 X = 2 * qmc.Sobol(3, rng=0).random(32) - 1

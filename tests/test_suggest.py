@@ -15,7 +15,7 @@ from small import ALGORITHMS, EVERY_DAY, ONE_FAST
 
 import neurobo
 from neurobo.errors import InvalidInput, SpaceExhausted
-from neurobo.space import Space
+from neurobo.space.search_space import Space
 
 FLOATS = {"x": (-5.0, 10.0), "y": (0.0, 15.0)}
 MIXED = {

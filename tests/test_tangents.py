@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from jax.flatten_util import ravel_pytree
 
-from neurobo import tangents
-from neurobo.data import Data
-from neurobo.networks import CNN, MLP, Architecture
-from neurobo.posterior import Network, Recipe, draw
-from neurobo.tangents import Diagonal, Exact
+from neurobo.surrogates import linearised as tangents
+from neurobo.data.observations import Data
+from neurobo.networks.architectures import CNN, MLP, Architecture
+from neurobo.surrogates.draws import Network, Recipe, draw
+from neurobo.surrogates.linearised import Diagonal, Exact
 
 GAMMA = (1.2, 0.7)
 RIDGE, NU = 0.05, 0.6

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from jax.flatten_util import ravel_pytree
 
-from neurobo import evidence
-from neurobo.data import Data
-from neurobo.networks import MLP
-from neurobo.rows import ValueRows
-from neurobo.solve import Problem, gauss_newton
-from neurobo.together import STEPS, Together, learn, shared_hyper
+from neurobo.surrogates import evidence
+from neurobo.data.observations import Data
+from neurobo.networks.architectures import MLP
+from neurobo.training.residuals import ValueRows
+from neurobo.training.solver import Problem, gauss_newton
+from neurobo.surrogates.multi_output import STEPS, Together, learn, shared_hyper
 
 NETWORK = MLP(12, 1, "erf")
 KEY = jax.random.key(5)
@@ -90,7 +90,7 @@ def test_landmarks_agree_with_the_dense_formula(x64: None, monkeypatch: pytest.M
     at = jnp.asarray(np.random.default_rng(1).uniform(-1, 1, (20, 2)))
     dense = learn(KEY, known, NETWORK).mean_and_sd(at)[1]
     everything = np.arange(64)
-    monkeypatch.setattr("neurobo.together.landmarks.choose", lambda *_: everything)
+    monkeypatch.setattr("neurobo.surrogates.multi_output.landmarks.choose", lambda *_: everything)
     found = learn(KEY, known, NETWORK)
     np.testing.assert_allclose(found.mean_and_sd(at)[1], dense, rtol=1e-3)
 

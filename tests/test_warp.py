@@ -9,11 +9,11 @@ from scipy.differentiate import derivative
 from scipy.stats import qmc
 
 import neurobo
-from neurobo.data import Data, Scale, standardise
+from neurobo.data.observations import Data, Scale, standardise
 from neurobo.errors import InvalidInput
-from neurobo.evidence import Hyper, scheduled
-from neurobo.ntk import Wide
-from neurobo.warp import BENDS, Warp, choose, warp_for
+from neurobo.surrogates.evidence import Hyper, scheduled
+from neurobo.networks.infinite_width import Wide
+from neurobo.surrogates.output_warping import BENDS, Warp, choose, warp_for
 
 WIDE = Wide(1, "erf", sphere=True)
 X = 2 * qmc.Sobol(3, rng=0).random(32) - 1

@@ -10,63 +10,63 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from neurobo.interrupts import deferred
+from neurobo.running.interrupts import deferred
 
 if TYPE_CHECKING:
     from neurobo import physics as physics
     from neurobo import plots as plots
-    from neurobo.algorithms import NTKGP as NTKGP
-    from neurobo.algorithms import PINNBO as PINNBO
-    from neurobo.algorithms import STOBNTS as STOBNTS
-    from neurobo.algorithms import Auto as Auto
-    from neurobo.algorithms import DeepEnsemble as DeepEnsemble
-    from neurobo.algorithms import NeuralBandit as NeuralBandit
-    from neurobo.algorithms import NeuralBO as NeuralBO
-    from neurobo.algorithms import NeuralCBO as NeuralCBO
-    from neurobo.algorithms import NeuralGreedy as NeuralGreedy
-    from neurobo.algorithms import NeuralLinear as NeuralLinear
-    from neurobo.algorithms import algorithms as algorithms
-    from neurobo.distributions import categorical as Categorical  # noqa: N812
-    from neurobo.distributions import float_range as Float  # noqa: N812
-    from neurobo.distributions import int_range as Int  # noqa: N812
+    from neurobo.algorithm import NTKGP as NTKGP
+    from neurobo.algorithm import PINNBO as PINNBO
+    from neurobo.algorithm import STOBNTS as STOBNTS
+    from neurobo.algorithm import Auto as Auto
+    from neurobo.algorithm import DeepEnsemble as DeepEnsemble
+    from neurobo.algorithm import NeuralBandit as NeuralBandit
+    from neurobo.algorithm import NeuralBO as NeuralBO
+    from neurobo.algorithm import NeuralCBO as NeuralCBO
+    from neurobo.algorithm import NeuralGreedy as NeuralGreedy
+    from neurobo.algorithm import NeuralLinear as NeuralLinear
+    from neurobo.algorithm import algorithms as algorithms
+    from neurobo.space.distributions import categorical as Categorical  # noqa: N812
+    from neurobo.space.distributions import float_range as Float  # noqa: N812
+    from neurobo.space.distributions import int_range as Int  # noqa: N812
     from neurobo.errors import EvaluationFailed as EvaluationFailed
     from neurobo.errors import NeuroboError as NeuroboError
     from neurobo.errors import SpaceExhausted as SpaceExhausted
-    from neurobo.minimize import minimize as minimize
-    from neurobo.physics import PDE as PDE
-    from neurobo.pool import Pool as Pool
-    from neurobo.recommend import recommend as recommend
-    from neurobo.sampler import NeuroSampler as NeuroSampler
-    from neurobo.suggest import suggest as suggest
+    from neurobo.running.minimisation import minimize as minimize
+    from neurobo.physics.pde import PDE as PDE
+    from neurobo.space.pool import Pool as Pool
+    from neurobo.analysis.recommendation import recommend as recommend
+    from neurobo.integrations.optuna.sampler import NeuroSampler as NeuroSampler
+    from neurobo.suggestion import suggest as suggest
 
 __version__ = "0.1.0"
 
 _HOME = {
-    "Auto": ("neurobo.algorithms", "Auto"),
-    "Categorical": ("neurobo.distributions", "categorical"),
+    "Auto": ("neurobo.algorithm", "Auto"),
+    "Categorical": ("neurobo.space.distributions", "categorical"),
     "EvaluationFailed": ("neurobo.errors", "EvaluationFailed"),
-    "Float": ("neurobo.distributions", "float_range"),
-    "Int": ("neurobo.distributions", "int_range"),
-    "NTKGP": ("neurobo.algorithms", "NTKGP"),
-    "PDE": ("neurobo.physics", "PDE"),
-    "PINNBO": ("neurobo.algorithms", "PINNBO"),
-    "STOBNTS": ("neurobo.algorithms", "STOBNTS"),
-    "NeuralBO": ("neurobo.algorithms", "NeuralBO"),
-    "NeuralCBO": ("neurobo.algorithms", "NeuralCBO"),
-    "NeuralLinear": ("neurobo.algorithms", "NeuralLinear"),
-    "NeuralBandit": ("neurobo.algorithms", "NeuralBandit"),
-    "DeepEnsemble": ("neurobo.algorithms", "DeepEnsemble"),
-    "NeuralGreedy": ("neurobo.algorithms", "NeuralGreedy"),
-    "Pool": ("neurobo.pool", "Pool"),
-    "NeuroSampler": ("neurobo.sampler", "NeuroSampler"),
+    "Float": ("neurobo.space.distributions", "float_range"),
+    "Int": ("neurobo.space.distributions", "int_range"),
+    "NTKGP": ("neurobo.algorithm", "NTKGP"),
+    "PDE": ("neurobo.physics.pde", "PDE"),
+    "PINNBO": ("neurobo.algorithm", "PINNBO"),
+    "STOBNTS": ("neurobo.algorithm", "STOBNTS"),
+    "NeuralBO": ("neurobo.algorithm", "NeuralBO"),
+    "NeuralCBO": ("neurobo.algorithm", "NeuralCBO"),
+    "NeuralLinear": ("neurobo.algorithm", "NeuralLinear"),
+    "NeuralBandit": ("neurobo.algorithm", "NeuralBandit"),
+    "DeepEnsemble": ("neurobo.algorithm", "DeepEnsemble"),
+    "NeuralGreedy": ("neurobo.algorithm", "NeuralGreedy"),
+    "Pool": ("neurobo.space.pool", "Pool"),
+    "NeuroSampler": ("neurobo.integrations.optuna.sampler", "NeuroSampler"),
     "NeuroboError": ("neurobo.errors", "NeuroboError"),
     "SpaceExhausted": ("neurobo.errors", "SpaceExhausted"),
-    "algorithms": ("neurobo.algorithms", ""),  # a package that can be called
-    "minimize": ("neurobo.minimize", "minimize"),
-    "physics": ("neurobo.physics", ""),
-    "plots": ("neurobo.plots", ""),
-    "recommend": ("neurobo.recommend", "recommend"),
-    "suggest": ("neurobo.suggest", "suggest"),
+    "algorithms": ("neurobo.algorithm", ""),  # a package that can be called
+    "minimize": ("neurobo.running.minimisation", "minimize"),
+    "physics": ("neurobo.physics.pde", ""),
+    "plots": ("neurobo.analysis.plots", ""),
+    "recommend": ("neurobo.analysis.recommendation", "recommend"),
+    "suggest": ("neurobo.suggestion", "suggest"),
 }
 
 __all__ = [

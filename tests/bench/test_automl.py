@@ -7,7 +7,7 @@ from neurobo.bench.problem import Problem
 from neurobo.bench.problems import problem
 from neurobo.bench.problems.automl import PROBLEMS
 from neurobo.errors import InvalidInput
-from neurobo.space import Params
+from neurobo.space.search_space import Params
 
 GOOD: dict[str, tuple[Params, float]] = {
     "forest-diabetes-6": (

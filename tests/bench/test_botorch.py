@@ -27,7 +27,7 @@ from neurobo.bench.peers.botorch_trust import SHORTEST, Region, TrustRegion
 from neurobo.bench.problem import Outcome, Problem, of_function, of_vector
 from neurobo.bench.problems import problem
 from neurobo.errors import InvalidInput
-from neurobo.space import Params, Space
+from neurobo.space.search_space import Params, Space
 
 PEERS: dict[str, Method] = {m.name: m for m in (*GP_METHODS, *TRUST_METHODS, *CONSTRAINED_METHODS)}
 peers = pytest.mark.peers

@@ -18,7 +18,7 @@ from neurobo.bench.problems.control import (
     route,
 )
 from neurobo.errors import InvalidInput
-from neurobo.space import Params
+from neurobo.space.search_space import Params
 
 LANDER, ROVER, PUSHING = map(problem, ["lunar-lander-12", "rover-20", "robot-pushing-14"])
 STRAIGHT = np.linspace(START, GOAL, 12)[1:-1].ravel()

@@ -23,7 +23,7 @@ from neurobo.bench.records import Job, Record, Store, listed
 from neurobo.bench.run_one import run_on, source, start_design
 from neurobo.cli.bench import _made_elsewhere
 from neurobo.errors import InvalidInput, NeuroboError
-from neurobo.space import Params, Space
+from neurobo.space.search_space import Params, Space
 
 NEUROBO = str(Path(sys.executable).parent / "neurobo")
 

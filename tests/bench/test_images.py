@@ -18,7 +18,7 @@ from neurobo.bench.problems.images import (
     tampered,
 )
 from neurobo.errors import InvalidInput
-from neurobo.space import Params
+from neurobo.space.search_space import Params
 
 POOL, SENSITIVE, REALISTIC = map(
     problem, ["digits-pool", "sensitive-samples-49", "realistic-samples-49"]

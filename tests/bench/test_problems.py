@@ -19,7 +19,7 @@ from neurobo.bench.problems.physics import PROBLEMS as PHYSICS
 from neurobo.bench.problems.synthetic import PROBLEMS as SYNTHETIC
 from neurobo.bench.problems.synthetic import gp_powers, michalewicz_best
 from neurobo.errors import InvalidInput
-from neurobo.space import Params
+from neurobo.space.search_space import Params
 
 OURS = SYNTHETIC + CONSTRAINED + PHYSICS
 CHANCE = np.random.default_rng(0)

@@ -10,7 +10,7 @@ from neurobo.bench.problem import Problem, of_function, of_vector
 from neurobo.bench.problems import GROUPS, problem
 from neurobo.bench.wrappers import ranges, rotate
 from neurobo.errors import InvalidInput
-from neurobo.space import Params
+from neurobo.space.search_space import Params
 
 MOVABLE = [p.name for p in GROUPS["synthetic"] + GROUPS["physics"] if p.everywhere]
 

@@ -18,7 +18,7 @@ from neurobo.studies import store
 from neurobo.studies.account import account
 from neurobo.studies.findings import Findings
 from neurobo.studies.study_file import StudyFile
-from neurobo.trial_marks import MEMBER
+from neurobo.integrations.optuna.attributes import MEMBER
 
 SPACE = "x = { low = -1.0, high = 1.0 }\ny = { low = -1.0, high = 1.0 }"
 

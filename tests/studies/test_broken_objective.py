@@ -9,7 +9,7 @@ from studies.made import neurobo, study
 
 from neurobo.studies.store import open_study
 from neurobo.studies.study_file import read_study
-from neurobo.trial_marks import counting
+from neurobo.integrations.optuna.attributes import counting
 
 PROGRAM = "import sys\nprint(float(sys.argv[1]) ** 2)\n"
 

@@ -28,13 +28,13 @@ from typer.testing import CliRunner, Result
 
 from neurobo.cli.app import app
 from neurobo.errors import InvalidInput, MissingPackage, NeuroboError, SpaceExhausted
-from neurobo.storage import StorageError
+from neurobo.integrations.optuna.storage import StorageError
 from neurobo.studies.ask_tell import ask_points, tell_result
 from neurobo.studies.lease import LEASE, give_up_expired
 from neurobo.studies.store import open_study
-from neurobo.studies.tally import Tally, duration
-from neurobo.trial_marks import void_numbers
-from neurobo.workers import Outcome
+from neurobo.analysis.tally import Tally, duration
+from neurobo.integrations.optuna.attributes import void_numbers
+from neurobo.running.workers import Outcome
 
 CONSTRAINED = FAST + 'constraints = ["cost"]'
 
@@ -441,7 +441,7 @@ def test_no_space_left_is_one_clear_message(
     """SQLite is told that it may not grow, and says that the disk is full."""
     path = study(tmp_path, "")
     _json("ask", path)
-    monkeypatch.setattr("neurobo.storage._take_turns", _stop_growing)
+    monkeypatch.setattr("neurobo.integrations.optuna.storage._take_turns", _stop_growing)
     monkeypatch.setattr("optuna.storages._rdb.storage.time.sleep", lambda _: None)
     with pytest.raises(StorageError) as error:
         _call("import", path, _results(tmp_path, "x,value\n" + "1,1\n" * 300))

@@ -20,7 +20,7 @@ from neurobo.studies import programs
 from neurobo.studies.objective import Requests, filled, outcome
 from neurobo.studies.programs import Programs
 from neurobo.studies.study_file import StudyFile
-from neurobo.workers import Outcome
+from neurobo.running.workers import Outcome
 
 
 def _evaluate(file: StudyFile, *points: dict[str, Any]) -> list[Outcome]:

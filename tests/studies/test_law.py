@@ -16,7 +16,7 @@ from neurobo.studies.study_file import InvalidStudyFile, read_study
 
 SMALL = 'algorithm = "pinn-bo"\noptions = { width = 32, gamma = 2.0 }\nn_startup_trials = 2\n'
 LAW = """
-from neurobo.physics import partial
+from neurobo.physics.pde import partial
 
 def slope(u, x):
     return partial(u, "x")(x) - 2

@@ -15,14 +15,14 @@ from typer.testing import CliRunner, Result
 import neurobo as nb
 from neurobo.cli.app import app
 from neurobo.errors import InvalidInput, NeuroboError
-from neurobo.sampler import trials_of_study
+from neurobo.integrations.optuna.sampler import trials_of_study
 from neurobo.studies.ask_tell import ask_points, correct_result, tell_result
 from neurobo.studies.lease import give_up, retry
 from neurobo.studies.store import open_study
 from neurobo.studies.study_file import read_study
-from neurobo.studies.tally import Tally
-from neurobo.trial_marks import counting, replaced
-from neurobo.workers import Outcome
+from neurobo.analysis.tally import Tally
+from neurobo.integrations.optuna.attributes import counting, replaced
+from neurobo.running.workers import Outcome
 
 BROKEN = 'command = ["sh", "-c", "echo no licence >&2; exit 1", "{x}"]'
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from neurobo.space import Params, Space, SpaceLike
+from neurobo.space.search_space import Params, Space, SpaceLike
 
 Vector = Float[np.ndarray, " d"]
 

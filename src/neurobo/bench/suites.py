@@ -9,7 +9,7 @@ from neurobo.bench.peers import method, methods
 from neurobo.bench.problems import problem
 from neurobo.bench.records import Job
 from neurobo.errors import InvalidInput, check_choice, check_number
-from neurobo.start import default_size, paper_size
+from neurobo.search.initial_design import default_size, paper_size
 
 OURS = "ours"
 """Stands for every registered algorithm but the papers' baselines."""

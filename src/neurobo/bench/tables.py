@@ -89,7 +89,7 @@ def gather(records: Iterable[Record]) -> Results:
 @cache
 def is_ours(method: str) -> bool:
     """Whether a method is one of our algorithms rather than a peer."""
-    from neurobo.algorithms.base import algorithms
+    from neurobo.algorithm.registry import algorithms
     from neurobo.bench.peers import method as find
 
     try:

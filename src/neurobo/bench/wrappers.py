@@ -21,7 +21,7 @@ from scipy.stats import ortho_group, qmc
 
 from neurobo.bench.problem import Outcome, Problem, Vector
 from neurobo.errors import InvalidInput, check_number, did_you_mean
-from neurobo.space import Params, Space
+from neurobo.space.search_space import Params, Space
 
 MARGIN = 0.1
 """A shifted optimum stays this share of the box away from every side."""

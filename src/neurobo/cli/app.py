@@ -57,8 +57,8 @@ def _note(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -
 @app.command()
 def algorithms(as_json: AsJson = False) -> None:
     """List the algorithms that `algorithm=` accepts."""
-    from neurobo.algorithms import algorithms as names
-    from neurobo.algorithms import describe
+    from neurobo.algorithm import algorithms as names
+    from neurobo.algorithm import describe
 
     if as_json:
         typer.echo(json.dumps({name: describe(name) for name in names()}))

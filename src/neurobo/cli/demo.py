@@ -16,7 +16,7 @@ from neurobo.cli.shared import AsJson, out
 from neurobo.errors import InvalidInput, MissingPackage, NeuroboError, check_count
 
 if TYPE_CHECKING:
-    from neurobo.demo_heat import Search
+    from neurobo.demos.heat import Search
 
 
 class Demo(StrEnum):
@@ -59,9 +59,9 @@ def demo(
 
 
 def _tank(trials: int, seed: int, algorithm: str, as_json: bool) -> None:
-    from neurobo.algorithms import resolve
-    from neurobo.demo import SPACE, TEXTBOOK, tank
-    from neurobo.minimize import minimize
+    from neurobo.algorithm import resolve
+    from neurobo.demos.tank import SPACE, TEXTBOOK, tank
+    from neurobo.running.minimisation import minimize
 
     resolve(algorithm)
     if not as_json:
@@ -93,7 +93,7 @@ def _short(value: Any) -> str:
 
 
 def _heat(trials: int, seeds: int, seed: int, picture: Path, as_json: bool) -> None:
-    from neurobo import demo_heat as heat
+    from neurobo.demos import heat
 
     check_count("seed", seed, least=0)
     check_count("seeds", seeds)
@@ -128,7 +128,7 @@ def _heat(trials: int, seeds: int, seed: int, picture: Path, as_json: bool) -> N
 
 def _searches(trials: int, seeds: range, *, quiet: bool) -> list[Search]:
     """All runs, with a bar for each plate, with the law and without."""
-    from neurobo import demo_heat as heat
+    from neurobo.demos import heat
 
     bars = Progress(
         TextColumn("{task.description}"), BarColumn(20), MofNCompleteColumn(),
@@ -156,7 +156,7 @@ def _searches(trials: int, seeds: range, *, quiet: bool) -> list[Search]:
 
 
 def _print_medians(runs: list[Search]) -> None:
-    from neurobo import demo_heat as heat
+    from neurobo.demos import heat
 
     count = sum(run.law and run.plate.number == 1 for run in runs)
     table = Table(
@@ -182,7 +182,7 @@ def _print_medians(runs: list[Search]) -> None:
 
 
 def _as_json(runs: list[Search], picture: Path | None) -> dict[str, Any]:
-    from neurobo import demo_heat as heat
+    from neurobo.demos import heat
 
     def evaluations(number: int) -> dict[str, list[int | None]]:
         return {

@@ -74,7 +74,7 @@ def plain(text: str) -> Any:
 
 def print_best(trial: FrozenTrial, title: str = "Best so far") -> None:
     """A point with its constraints and its value."""
-    from neurobo.studies.tally import short
+    from neurobo.analysis.tally import short
 
     table = Table(title=f"{title}: trial {trial.number}", title_justify="left", min_width=32)
     table.add_column("parameter")

@@ -41,7 +41,7 @@ def ask(
     from neurobo.errors import check_number
     from neurobo.studies.ask_tell import ask_points
     from neurobo.studies.store import explained
-    from neurobo.studies.tally import short
+    from neurobo.analysis.tally import short
 
     if lease is not None:
         check_number("lease", lease, above=0)

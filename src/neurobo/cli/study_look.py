@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from optuna.study import Study
 
     from neurobo.studies.study_file import StudyFile
-    from neurobo.studies.tally import Tally
+    from neurobo.analysis.tally import Tally
 
 
 def _tallied(file: Path) -> tuple[StudyFile, Tally]:
     """A study file, and how its trials stand."""
-    from neurobo.studies.tally import Tally
+    from neurobo.analysis.tally import Tally
 
     study_file, study = open_file(file)
     return study_file, Tally.of(study)
@@ -42,7 +42,7 @@ def _tallied(file: Path) -> tuple[StudyFile, Tally]:
 def status(file: File = DEFAULT, as_json: AsJson = False) -> None:
     """How far a study is. Changes nothing."""
     from neurobo.studies.lease import is_leased, seconds_left
-    from neurobo.studies.tally import as_dict, duration, elapsed, short
+    from neurobo.analysis.tally import as_dict, duration, elapsed, short
 
     study_file, tally = _tallied(file)
     total = study_file.table.budget.trials
@@ -81,7 +81,7 @@ def best(
     as_json: AsJson = False,
 ) -> None:
     """The best feasible points; under noise by what the surrogate expects, not by luck."""
-    from neurobo.studies.surrogate import ranked, surrogate
+    from neurobo.analysis.predictions import ranked, surrogate
 
     study_file, tally = _tallied(file)
     belief = surrogate(study_file.space, tally, noisy=study_file.noisy)

@@ -26,7 +26,7 @@ from neurobo.errors import InvalidInput
 if TYPE_CHECKING:
     from optuna.study import Study
 
-    from neurobo.studies.tally import Tally
+    from neurobo.analysis.tally import Tally
 
 
 def init(
@@ -99,7 +99,7 @@ def run(
     from neurobo.studies import runner
     from neurobo.studies.live import display
     from neurobo.studies.runner import STOPPED
-    from neurobo.trial_marks import INTERRUPTED
+    from neurobo.integrations.optuna.attributes import INTERRUPTED
 
     study_file = read_file(file)
     console = Console(stderr=as_json)
@@ -114,7 +114,7 @@ def run(
 
     runner.check_runnable(study_file)
     study, why = runner.run(study_file, workers=workers, display=show, note=note)
-    from neurobo.studies.tally import Tally, as_dict, short
+    from neurobo.analysis.tally import Tally, as_dict, short
 
     tally = Tally.of(study)
     if as_json:

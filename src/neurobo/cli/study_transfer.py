@@ -74,7 +74,7 @@ def export(
     as_json: AsJson = False,
 ) -> None:
     """All results as a table."""
-    from neurobo.studies.tally import Tally
+    from neurobo.analysis.tally import Tally
     from neurobo.studies.transfer import FORMATS, as_text, table_of, write_parquet
 
     chosen = "json" if as_json else form or (to.suffix.lstrip(".") if to else "") or "csv"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from optuna.distributions import BaseDistribution, CategoricalDistribution
 
-from neurobo.columns import Numeric
+from neurobo.space.encoders import Numeric
 from neurobo.page import Block, Box, Cell, Code, Details, Fact, Facts, Items, Table
 from neurobo.studies.account import Account
 from neurobo.studies.findings import FEW, Findings, plus_minus, shown

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from optuna.trial import FrozenTrial
 
-from neurobo.columns import Category, Numeric
+from neurobo.space.encoders import Category, Numeric
 from neurobo.page.charts import (
     COLOURS,
     Axis,
@@ -25,7 +25,7 @@ from neurobo.page.charts import (
     Segments,
 )
 from neurobo.studies.findings import Findings, Influence, plus_minus, shown, thinned
-from neurobo.studies.surrogate import Slice
+from neurobo.analysis.predictions import Slice
 
 BEST, OTHER, GOOD, FAILED, GREY = *COLOURS[:4], "#8a8f98"
 LINES = 300

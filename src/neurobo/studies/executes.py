@@ -11,7 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from neurobo.errors import did_you_mean
-from neurobo.pool import CANDIDATE
+from neurobo.space.pool import CANDIDATE
 from neurobo.studies.objective import ID, NAMES, STUDY_FOLDER, arguments
 from neurobo.studies.study_file import StudyFile
 

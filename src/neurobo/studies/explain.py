@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from neurobo.pool import CANDIDATE
+from neurobo.space.pool import CANDIDATE
 from neurobo.studies.executes import command_line
 from neurobo.studies.objective import kept_folder
 from neurobo.studies.pool_file import read_with
@@ -15,7 +15,7 @@ from neurobo.studies.study_file import StudyFile
 def meaning(file: StudyFile) -> dict[str, str]:
     """One line for each thing that the file decides."""
     table = file.table
-    from neurobo.algorithms import describe
+    from neurobo.algorithm import describe
 
     spent = f"{table.budget.trials} trials"
     if table.budget.hours is not None:

@@ -14,14 +14,14 @@ from optuna.distributions import FloatDistribution
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from neurobo.columns import Candidate
+from neurobo.space.encoders import Candidate
 from neurobo.page.charts import digits_for
-from neurobo.space import Space
+from neurobo.space.search_space import Space
 from neurobo.studies.study_file import StudyFile
-from neurobo.studies.surrogate import Contender, Slice, Surrogate, ranked, surrogate
-from neurobo.studies.tally import Tally, duration, short
+from neurobo.analysis.predictions import Contender, Slice, Surrogate, ranked, surrogate
+from neurobo.analysis.tally import Tally, duration, short
 from neurobo.studies.transfer import SOURCE
-from neurobo.trial_marks import FAILURE
+from neurobo.integrations.optuna.attributes import FAILURE
 
 MOST_SLICES = 12
 FEW = 10
@@ -250,7 +250,7 @@ class Findings:
 
     def story(self) -> list[str]:
         """What the algorithm did."""
-        from neurobo.algorithms import describe
+        from neurobo.algorithm import describe
 
         table, trials = self.file.table, self.tally.trials
         imported = sum(SOURCE in t.user_attrs for t in trials)

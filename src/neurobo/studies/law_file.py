@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 from neurobo.errors import InvalidInput
-from neurobo.physics import PDE
+from neurobo.physics.pde import PDE
 from neurobo.studies.study_file import StudyFile
 
 

@@ -23,9 +23,9 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 
 from neurobo.errors import InvalidInput
-from neurobo.sampler import suggested
-from neurobo.space import Space
-from neurobo.trial_marks import FAILURE, INTERRUPTED, RETRY_OF, VOID, counting, replaced
+from neurobo.integrations.optuna.sampler import suggested
+from neurobo.space.search_space import Space
+from neurobo.integrations.optuna.attributes import FAILURE, INTERRUPTED, RETRY_OF, VOID, counting, replaced
 
 LEASE = "neurobo:lease"
 ATTEMPT = "attempt"

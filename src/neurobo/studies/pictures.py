@@ -19,7 +19,7 @@ from neurobo.page.charts import COLOURS
 from neurobo.page.still import new_figure, plain, save, styled
 from neurobo.studies.findings import Findings, shown
 from neurobo.studies.study_file import StudyFile
-from neurobo.studies.surrogate import Slice
+from neurobo.analysis.predictions import Slice
 
 BEST, OTHER, GREY = COLOURS[0], COLOURS[1], "#8a8f98"
 

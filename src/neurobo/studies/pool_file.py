@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from neurobo.errors import InvalidInput, check_choice
-from neurobo.pool import Pool
+from neurobo.space.pool import Pool
 from neurobo.studies.schema import PoolTable
 from neurobo.studies.sheet import Sheet, read_sheet
 

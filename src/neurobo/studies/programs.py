@@ -18,7 +18,7 @@ from typing import IO, Any, Self
 
 from neurobo.cli.cache import environment
 from neurobo.studies.objective import Requests, outcome
-from neurobo.workers import Outcome
+from neurobo.running.workers import Outcome
 
 GRACE = 2.0
 """Seconds between asking a program to end (SIGTERM) and ending it (SIGKILL)."""

@@ -11,9 +11,9 @@ from optuna.storages import RDBStorage
 from optuna.study import Study
 from sqlalchemy import URL
 
-from neurobo import storage as storages
-from neurobo.sampler import NeuroSampler
-from neurobo.storage import StorageError, check_same, opened
+from neurobo.integrations.optuna import storage as storages
+from neurobo.integrations.optuna.sampler import NeuroSampler
+from neurobo.integrations.optuna.storage import StorageError, check_same, opened
 from neurobo.studies.law_file import law
 from neurobo.studies.study_file import StudyFile
 

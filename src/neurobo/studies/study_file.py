@@ -17,9 +17,9 @@ from neurobo.studies import toml_lines
 from neurobo.studies.schema import Parameter, StudyTable
 
 if TYPE_CHECKING:
-    from neurobo.algorithms import Algorithm
-    from neurobo.pool import Pool
-    from neurobo.space import Space
+    from neurobo.algorithm import Algorithm
+    from neurobo.space.pool import Pool
+    from neurobo.space.search_space import Space
 
 LARGEST = 1_000_000
 """Bytes of a study file. Nobody writes a larger one by hand."""
@@ -77,7 +77,7 @@ class StudyFile:
     @property
     def n_start(self) -> int:
         """Points of the start design."""
-        from neurobo.start import start_size
+        from neurobo.search.initial_design import start_size
 
         lawful = self.table.physics is not None
         return start_size(self.space, self.table.n_startup_trials, lawful=lawful)
@@ -90,8 +90,8 @@ class StudyFile:
 
     @cached_property
     def space(self) -> Space:
-        from neurobo.pool import CANDIDATE
-        from neurobo.space import Space
+        from neurobo.space.pool import CANDIDATE
+        from neurobo.space.search_space import Space
 
         distributions = {name: _distribution(name, p) for name, p in self.table.space.items()}
         if self.pool is None:
@@ -101,7 +101,7 @@ class StudyFile:
 
     @cached_property
     def algorithm(self) -> Algorithm:
-        from neurobo.algorithms.base import build
+        from neurobo.algorithm.registry import build
 
         return build(self.table.algorithm, **self.table.options)
 
@@ -287,7 +287,7 @@ def _deeper(study: StudyFile) -> Iterator[Mistake]:
 
 def _physics(study: StudyFile) -> Iterator[Mistake]:
     """The algorithm and the law must fit; the law itself is not looked at."""
-    from neurobo.algorithms.base import check_physics
+    from neurobo.algorithm.registry import check_physics
 
     try:
         check_physics(study.algorithm, study.table.physics)
@@ -322,7 +322,7 @@ def _unspeakable(study: StudyFile) -> Iterator[Mistake]:
 
 
 def _distribution(name: str, p: Parameter) -> Any:
-    from neurobo.distributions import categorical, float_range, int_range
+    from neurobo.space.distributions import categorical, float_range, int_range
 
     if p.choices is not None:
         return categorical(p.choices)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
 
-from neurobo.algorithms.base import algorithms, build, describe
+from neurobo.algorithm.registry import algorithms, build, describe
 from neurobo.bench.peers import (
     botorch_constrained,
     botorch_gp,
@@ -22,8 +22,8 @@ from neurobo.bench.peers import (
 from neurobo.bench.peers.base import Method, Optimiser, Task, split_options
 from neurobo.bench.problem import Law
 from neurobo.errors import InvalidInput, check_choice, did_you_mean
-from neurobo.physics import PDE
-from neurobo.sampler import NeuroSampler
+from neurobo.physics.pde import PDE
+from neurobo.integrations.optuna.sampler import NeuroSampler
 
 __all__ = ["Method", "Optimiser", "Task", "method", "methods"]
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from neurobo.bench.problem import Law, Outcome
 from neurobo.errors import InvalidInput
-from neurobo.space import Params, Space
+from neurobo.space.search_space import Params, Space
 
 
 @dataclass(frozen=True)

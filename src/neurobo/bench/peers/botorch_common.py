@@ -16,11 +16,11 @@ from optuna.distributions import CategoricalDistribution
 
 from neurobo.bench.peers.base import Task
 from neurobo.bench.problem import Outcome
-from neurobo.columns import Matrix
+from neurobo.space.encoders import Matrix
 from neurobo.errors import InvalidInput, NeuroboWarning
-from neurobo.maximise import any_free
+from neurobo.search.optimiser import any_free
 from neurobo.optional import require
-from neurobo.space import Params, Space
+from neurobo.space.search_space import Params, Space
 
 PACKAGES = ("botorch", "gpytorch", "torch")
 LEAST = 2

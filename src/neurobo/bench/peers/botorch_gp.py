@@ -35,7 +35,7 @@ from neurobo.bench.peers.botorch_common import (
     random_point,
     tensor,
 )
-from neurobo.columns import Matrix
+from neurobo.space.encoders import Matrix
 from neurobo.errors import check_count, check_number
 from neurobo.optional import require
 

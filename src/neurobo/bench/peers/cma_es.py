@@ -11,7 +11,7 @@ from neurobo.bench.peers.base import Method, Task
 from neurobo.bench.peers.plain import WorstSoFar
 from neurobo.bench.problem import Outcome, Vector
 from neurobo.optional import require
-from neurobo.space import Params
+from neurobo.space.search_space import Params
 
 RESTART_GROWTH = 2
 """A restart has a population larger by this factor, the library's default `incpopsize`."""

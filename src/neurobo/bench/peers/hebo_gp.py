@@ -16,7 +16,7 @@ from neurobo.bench.peers.base import Method, Task
 from neurobo.bench.peers.plain import PlainSpace
 from neurobo.bench.problem import Outcome
 from neurobo.errors import MissingPackage, NeuroboError
-from neurobo.space import Params
+from neurobo.space.search_space import Params
 
 PYTHON = "NEUROBO_HEBO_PYTHON"
 """Environment variable: the interpreter of the environment that has HEBO."""

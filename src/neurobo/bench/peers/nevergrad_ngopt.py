@@ -11,7 +11,7 @@ from neurobo.bench.peers.base import Method, Task
 from neurobo.bench.peers.plain import Plain, PlainSpace, WorstSoFar
 from neurobo.bench.problem import Outcome
 from neurobo.optional import require
-from neurobo.space import Params
+from neurobo.space.search_space import Params
 
 
 class NGOpt:

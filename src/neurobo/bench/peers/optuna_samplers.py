@@ -16,7 +16,7 @@ from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 from neurobo.bench.peers.base import Method, Task
 from neurobo.bench.problem import Outcome
 from neurobo.optional import require
-from neurobo.space import Params
+from neurobo.space.search_space import Params
 
 AfterStart = Callable[[Sequence[FrozenTrial]], BaseSampler]
 """Makes a sampler that must know the trials of the start design."""

@@ -14,7 +14,7 @@ from optuna.distributions import (
     IntDistribution,
 )
 
-from neurobo.space import Params, Space
+from neurobo.space.search_space import Params, Space
 
 BEFORE_ANY_SUCCESS = 1e9
 

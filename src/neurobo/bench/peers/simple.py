@@ -8,7 +8,7 @@ from scipy.stats import qmc
 from neurobo.bench.peers.base import Method, Task
 from neurobo.bench.problem import Outcome
 from neurobo.errors import SpaceExhausted
-from neurobo.space import Params
+from neurobo.space.search_space import Params
 
 # A start design comes from the same seed and a small number; its points must not come twice.
 _STREAM = 2**31

@@ -16,7 +16,7 @@ from neurobo.bench.peers.base import Method, Task
 from neurobo.bench.peers.plain import Plain, PlainSpace, WorstSoFar
 from neurobo.bench.problem import Outcome
 from neurobo.optional import require
-from neurobo.space import Params
+from neurobo.space.search_space import Params
 
 SEED_OF_A_DETERMINISTIC_TRIAL = 0
 """SMAC passes a seed to the function; points told unasked must have the one it uses itself."""

@@ -15,10 +15,10 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from neurobo.bench.problem import Problem, of_function
-from neurobo.distributions import categorical, float_range
+from neurobo.space.distributions import categorical, float_range
 from neurobo.optional import require
-from neurobo.space import Params, Space, SpaceLike
-from neurobo.threads import one_blas_thread
+from neurobo.space.search_space import Params, Space, SpaceLike
+from neurobo.training.blas_threads import one_blas_thread
 
 FOLDS = 3
 IMAGES = 900

@@ -22,7 +22,7 @@ import numpy as np
 from neurobo.bench.problem import Outcome, Problem
 from neurobo.errors import InvalidInput
 from neurobo.optional import require
-from neurobo.space import Params, Space
+from neurobo.space.search_space import Params, Space
 
 DIMENSIONS = (2, 3, 5, 10, 20, 40)
 BUDGET_PER_DIMENSION = 20

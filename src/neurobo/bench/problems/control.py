@@ -11,7 +11,7 @@ from scipy.interpolate import make_interp_spline
 from neurobo.bench.problem import Outcome, Problem, Vector, of_vector
 from neurobo.bench.problems.pushing import box2d
 from neurobo.optional import require
-from neurobo.space import Params, Space
+from neurobo.space.search_space import Params, Space
 
 EPISODES = 20
 STEPS = 1000

@@ -13,8 +13,8 @@ from jaxtyping import Bool, Float
 
 from neurobo.bench.problem import Problem, of_function
 from neurobo.bench.problems.stored import stored
-from neurobo.distributions import int_range
-from neurobo.space import Params, Space
+from neurobo.space.distributions import int_range
+from neurobo.space.search_space import Params, Space
 
 COUNT = 2000
 WANTED = 1701

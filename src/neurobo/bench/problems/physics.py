@@ -24,7 +24,7 @@ from neurobo.bench.problems.synthetic import (
     make_rastrigin,
     make_styblinski_tang,
 )
-from neurobo.physics import d2, laplacian, partial
+from neurobo.physics.pde import d2, laplacian, partial
 
 PINN_BO = "Phan-Trong et al., PINN-BO (doctoral thesis, Deakin University 2024, chapter 5)"
 

@@ -12,7 +12,7 @@ from jaxtyping import Float
 
 from neurobo.bench.problem import Outcome, Problem
 from neurobo.optional import require
-from neurobo.space import Params, Space
+from neurobo.space.search_space import Params, Space
 
 Place = Float[np.ndarray, " 2"]
 

@@ -1,0 +1,1 @@
+"""What it is worth to evaluate a point: improvement, bounds, constraints, exploration."""

@@ -1,0 +1,205 @@
+"""Where may a point be feasible? Unknown constraints, learned beside the objective.
+
+Each constraint has a surrogate of its own. A point is allowed where every constraint's lower
+confidence bound permits feasibility (Neural-CBO, Algorithm 3); any algorithm's score is searched
+there. While nothing feasible is known, the likeliest place to be feasible is searched instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jaxtyping import Float
+
+from neurobo.surrogates import multi_output as together
+from neurobo.acquisition.functions import log_probability
+from neurobo.data.observations import CRASH, Data, Limit
+from neurobo.search.optimiser import RADIUS, Region, Score
+from neurobo.networks.architectures import Architecture, network_for
+from neurobo.acquisition.exploration import cbo_beta
+from neurobo.surrogates.multi_output import Together
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Bounds:
+    """Lower confidence bounds of all constraints, above their thresholds."""
+
+    groups: tuple[Together, ...]
+    """Constraints that were observed at the same points are one group."""
+    highest: Float[Array, " k"]
+    deviations: Float[Array, " k"]
+    """How many standard deviations the bounds are below the means."""
+
+    def moments(self, x: Float[Array, "n d"]) -> tuple[Float[Array, "k n"], Float[Array, "k n"]]:
+        """How far each constraint's mean is above its threshold, and its standard deviation."""
+        found = [group.mean_and_sd(x) for group in self.groups]
+        mean = jnp.concatenate([mean for mean, _ in found])
+        return mean - self.highest[:, None], jnp.concatenate([sd for _, sd in found])
+
+    def lower(self, x: Float[Array, "n d"]) -> Float[Array, "k n"]:
+        """Allowed where none is above 0."""
+        above, sd = self.moments(x)
+        return above - self.deviations[:, None] * sd
+
+
+CEILING = 1e6
+"""Above every score of an allowed point."""
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Within:
+    """x -> the score where the bounds allow it, else how far they are from allowing it."""
+
+    score: Score
+    bounds: Bounds
+
+    def limits(self, x: Float[Array, "n d"]) -> Float[Array, "k n"]:
+        return self.bounds.lower(x)
+
+    def __call__(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
+        over = jnp.sum(jnp.maximum(self.limits(x), 0.0), axis=0)
+        inside = jnp.minimum(self.score(x), CEILING)
+        # Added, not multiplied: descents remember how steep it was, and would stand still inside.
+        return jnp.where(over > 0, CEILING + over, inside)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Reaching:
+    """x -> -log of the probability that every constraint holds, with the score as tie-breaker."""
+
+    score: Score
+    bounds: Bounds
+
+    def __call__(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
+        above, sd = self.bounds.moments(x)
+        unlikely = -jnp.sum(log_probability(-above / sd), axis=0)
+        return unlikely + TIE * jnp.tanh(self.score(x))
+
+
+TIE = 1e-3
+
+
+@dataclass(frozen=True)
+class Feasibility:
+    """How constraints are handled."""
+
+    beta: float | Literal["theory"] = 1.0
+    """At every other suggestion a point is allowed where each constraint's mean minus √β standard
+    deviations permits it, as in Neural-CBO. "theory": as many as its Lemma 4.1.5 asks for."""
+    caution: float = 1.0
+    """At the others, where the mean plus so many standard deviations does: bounds that are always
+    hopeful come to the edge of the feasible region from outside, and may never be inside."""
+    crash_caution: tuple[float, float] = (1.5, 2.5)
+    """The same for failed evaluations, at even and odd suggestions. Hopeful bounds lead to another
+    failure nearly every time: success and failure are a step, which shows nothing before it comes.
+    """
+    width: int = 256
+    depth: int = 1
+    activation: str = "erf"
+    solver: str = "gauss-newton"
+    sphere: bool = True
+    """Whether networks see inputs on a sphere."""
+
+    def learn(self, key: Array, data: Data, number: int) -> tuple[Bounds, Data]:
+        """What is known of the constraints, and the data with each observation judged by it."""
+        groups: dict[bytes, list[Limit]] = {}
+        for limit in data.limits:
+            groups.setdefault(limit.data.x[: limit.data.n].tobytes(), []).append(limit)
+        limits = [limit for group in groups.values() for limit in group]
+        known = [replace(limit.data, pending=data.pending) for limit in limits]
+        sizes = [len(group) for group in groups.values()]
+        bounds = self._bounds(key, data, known, limits, sizes, number)
+        excess = _excess(bounds, data, limits)
+        if len(data.pending) and not np.any(excess <= 0):
+            # Points are on their way to where feasibility is likeliest: look elsewhere.
+            mean, sd = _at(bounds, data.pending)
+            above = mean + np.asarray(bounds.highest)[:, None] + sd
+            known = [d.believing(row) for d, row in zip(known, above, strict=True)]
+            bounds = self._bounds(key, data, known, limits, sizes, number)
+        return bounds, replace(data, excess=excess)
+
+    def _bounds(
+        self,
+        key: Array,
+        data: Data,
+        known: Sequence[Data],
+        limits: Sequence[Limit],
+        sizes: Sequence[int],
+        number: int,
+    ) -> Bounds:
+        found, first = [], 0
+        for i, size in enumerate(sizes):
+            network = self.network(data, limits[first].name)
+            group, first = known[first : first + size], first + size
+            # A fresh start whenever there is something new to learn from.
+            name = jax.random.fold_in(jax.random.fold_in(key, 2**30 + i), group[0].n)
+            found.append(together.learn(name, group, network, solver=self.solver))
+        highest = np.array([limit.highest for limit in limits])
+        deviations = np.full(len(limits), -self.caution) if number % 2 else self._hopeful(found)
+        crash = np.array([limit.name == CRASH for limit in limits])
+        deviations = np.where(crash, -self.crash_caution[number % 2], deviations)
+        return Bounds(tuple(found), jnp.asarray(highest), jnp.asarray(deviations))
+
+    def network(self, data: Data, name: str) -> Architecture:
+        """The surrogate of a constraint."""
+        # Success and failure are a step, which a network that foresees bowls bends too far.
+        sphere = self.sphere and name != CRASH
+        return network_for(data.image, self.width, self.depth, self.activation, sphere=sphere)
+
+    def _hopeful(self, found: Sequence[Together]) -> Float[np.ndarray, " k"]:
+        if self.beta != "theory":
+            return np.full(sum(len(group.nu) for group in found), np.sqrt(self.beta))
+        known = [(np.asarray(group.information), np.asarray(group.noise)) for group in found]
+        gains, noises = (np.concatenate(column) for column in zip(*known, strict=True))
+        pairs = zip(gains.tolist(), np.sqrt(noises).tolist(), strict=True)
+        return np.array([cbo_beta(gain, noise) for gain, noise in pairs])
+
+
+@jax.jit
+def _moments(bounds: Bounds, x: Float[Array, "n d"]) -> tuple[Array, Array]:
+    return bounds.moments(x)
+
+
+def _at(bounds: Bounds, x: Float[np.ndarray, "n d"]) -> tuple[np.ndarray, np.ndarray]:
+    padded = Data.pad(x, np.zeros(len(x))).x
+    mean, sd = _moments(bounds, jnp.asarray(padded))
+    return np.asarray(mean)[:, : len(x)], np.asarray(sd)[:, : len(x)]
+
+
+def _excess(bounds: Bounds, data: Data, limits: Sequence[Limit]) -> Float[np.ndarray, " n"]:
+    """By how much each observation of the objective breaks the constraints: as was observed, or as
+    is expected where that is not known or full of noise."""
+    expected, _ = _at(bounds, data.x[: data.n])
+    known = np.array([limit.known - limit.highest for limit in limits])
+    noises = np.concatenate([np.asarray(group.noise) for group in bounds.groups])
+    certain = (noises < CLEAR) | np.array([limit.name == CRASH for limit in limits])
+    trusted = ~np.isnan(known) & certain[:, None]
+    return np.sum(np.maximum(np.where(trusted, known, expected), 0.0), axis=0)
+
+
+CLEAR = 1e-3
+"""Variance of a constraint's noise, in units of its values', up to which it is taken as observed:
+3 % of their spread."""
+
+
+def search(
+    score: Score, bounds: Bounds, data: Data, number: int, region: Region | None
+) -> tuple[Score, Region | None]:
+    """What to minimise and where, given what one would do without constraints."""
+    assert data.excess is not None
+    if np.any(data.excess <= 0):
+        return Within(score, bounds), region
+    # Every other turn stays near the observation that breaks the constraints least: the doubt of
+    # networks is largest in the corners of the box, and there are many.
+    if number % 2 and data.n:
+        region = Region(int(data.order[0]), RADIUS)
+    return Reaching(score, bounds), region

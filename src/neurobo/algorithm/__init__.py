@@ -1,0 +1,53 @@
+"""The registry: registering an algorithm lists it, documents it and puts it under test.
+
+`neurobo.algorithms` is this package and can be called: `neurobo.algorithms()` lists the names.
+"""
+
+import sys
+from types import ModuleType
+
+from neurobo.algorithm.auto.portfolio import Auto
+from neurobo.algorithm.registry import (
+    Algorithm,
+    Portfolio,
+    algorithms,
+    check_physics,
+    describe,
+    resolve,
+)
+from neurobo.algorithm.deep_ensemble import DeepEnsemble
+from neurobo.algorithm.neural_bandits import NeuralBandit
+from neurobo.algorithm.neural_bo import NeuralBO
+from neurobo.algorithm.neural_cbo import NeuralCBO
+from neurobo.algorithm.neural_greedy import NeuralGreedy
+from neurobo.algorithm.neural_linear import NeuralLinear
+from neurobo.algorithm.ntk_gp import NTKGP
+from neurobo.algorithm.pinn_bo import PINNBO
+from neurobo.algorithm.sto_bnts import STOBNTS
+
+__all__ = [
+    "NTKGP",
+    "PINNBO",
+    "STOBNTS",
+    "Algorithm",
+    "Auto",
+    "DeepEnsemble",
+    "NeuralBO",
+    "NeuralBandit",
+    "NeuralCBO",
+    "NeuralGreedy",
+    "NeuralLinear",
+    "Portfolio",
+    "algorithms",
+    "check_physics",
+    "describe",
+    "resolve",
+]
+
+
+class _Listing(ModuleType):
+    def __call__(self) -> list[str]:
+        return algorithms()
+
+
+sys.modules[__name__].__class__ = _Listing

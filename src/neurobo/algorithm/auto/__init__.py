@@ -1,0 +1,1 @@
+"""`auto`: a portfolio of members that take turns."""

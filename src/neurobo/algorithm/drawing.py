@@ -1,0 +1,134 @@
+"""What the drawing algorithms have in common: the network, γ, ν and the noise for it, and where to
+look."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+
+from neurobo.surrogates import evidence
+
+from neurobo.surrogates import gaussian_process as gp
+
+from neurobo.surrogates import image_evidence
+
+from neurobo.search import trust_region as trust
+from neurobo.acquisition.functions import means
+from neurobo.algorithm.registry import options
+from neurobo.data.observations import Data
+from neurobo.errors import InvalidInput, check_choice, check_flag, check_number
+from neurobo.surrogates.evidence import Hyper
+from neurobo.search.optimiser import RADIUS, Region
+from neurobo.networks.architectures import CNN, MLP, Architecture, network_for
+from neurobo.networks.infinite_width import Wide
+
+Gammas = float | Literal["evidence", "grid"]
+
+
+def check_gamma(gamma: Gammas) -> None:
+    if gamma not in ("evidence", "grid"):
+        check_number("gamma", gamma, above=0)
+
+
+def check_solver(solver: str, *, known: Collection[str] = ("adam", "gauss-newton")) -> None:
+    check_choice("solver", solver, sorted(known))
+
+
+Radius = float | Literal["auto", "adaptive"] | None
+HIGH = 6
+"""Columns above which a drawn function is lowest in a far corner more often than not."""
+
+
+@options
+class Drawing:
+    """Options of the algorithms that train networks of one kind with γ by evidence."""
+
+    gamma: Gammas = "evidence"
+    """γ: larger means less smooth. "evidence" finds σ_w, σ_b, the scale ν and the noise by the
+    marginal likelihood of the wide limit. A number is both σ_w and σ_b; "grid" finds it in the
+    range [0.5, 5] of the "Be Greedy" paper by leaving one observation out."""
+    noise: float | None = None
+    """Variance of the noise, in units of the standardised objective. None: by evidence, or 0."""
+    ard: bool = False
+    """Whether the evidence gives each input column a scale of its own."""
+    width: int = 256
+    depth: int = 2
+    activation: str = "relu"
+    sphere: bool = True
+    """Whether inputs are put on a sphere, as the theory assumes, by one more column; not with
+    `ard`. False: networks see the box, as in the papers' experiments."""
+    trust_region: Radius = "auto"
+    """Every other suggestion stays within this half-width (whole box: 1) of the best point.
+    "auto": 0.4 above 6 columns; "adaptive": as far as the history says, above 6 columns. None:
+    never, as in the papers."""
+
+    def __post_init__(self) -> None:
+        MLP(self.width, self.depth, self.activation)
+        check_gamma(self.gamma)
+        check_flag("sphere", self.sphere)
+        if self.noise is not None:
+            check_number("noise", self.noise, least=0)
+        region = self.trust_region
+        words = (None, "auto", "adaptive")
+        known = region in words or (isinstance(region, float | int) and 0 < region <= 2)
+        if not known:
+            raise InvalidInput(
+                f'trust_region must be None, "auto", "adaptive" or in (0, 2], got {region!r}'
+            )
+
+    def network(self, data: Data) -> Architecture:
+        sphere = self.sphere and not self.ard
+        return network_for(data.image, self.width, self.depth, self.activation, sphere=sphere)
+
+    def hyper(self, data: Data) -> Hyper:
+        return hyper_for(data, self.network(data), self.gamma, ard=self.ard, noise=self.noise)
+
+    def region(self, data: Data, number: int) -> Region | None:
+        radius = self.trust_region
+        if isinstance(radius, str) and data.x.shape[1] <= HIGH:
+            radius = None
+        if radius is None or not number % 2 or not data.n:
+            return None
+        if isinstance(radius, str):
+            radius = RADIUS if radius == "auto" else trust.radius(data)
+        network = self.network(data)
+        wide = Wide.of(network) if isinstance(network, MLP) else None
+        return Region(int(smoothed(data, wide, self.hyper(data)).order[0]), radius)
+
+
+def smoothed(data: Data, wide: Wide | None, hyper: Hyper) -> Data:
+    """Observations with the values that are expected there: with noise the lowest one is luck."""
+    if wide is None or hyper.noise < CLEAR:
+        return data
+    found = means(gp.condition(data, wide, hyper), data)
+    return replace(data, y=np.pad(found, (0, len(data.y) - data.n)))
+
+
+CLEAR = 1e-4
+"""Noise of less than 1 % of the objective's standard deviation decides nothing."""
+
+
+def hyper_for(
+    data: Data,
+    network: Architecture,
+    gamma: Gammas,
+    *,
+    ard: bool = False,
+    noise: float | None = None,
+) -> Hyper:
+    """γ, ν and the noise: given, or found by evidence."""
+    ones = (1.0,) * data.x.shape[1]
+    if isinstance(gamma, float | int):
+        return Hyper((gamma, gamma), 1.0, noise or 0.0, ones)
+    if isinstance(network, CNN):
+        found = image_evidence.fit(data, network)
+        return found if noise is None else replace(found, noise=noise)
+    assert isinstance(network, MLP)
+    wide = Wide.of(network)
+    if gamma == "evidence":
+        return evidence.scheduled(data, wide, ard=ard, noise=noise)
+    best = evidence.by_leaving_out(data, wide)
+    return Hyper((best, best), 1.0, noise or 0.0, ones)

@@ -1,0 +1,81 @@
+"""NeuralUCB (Zhou et al. 2020) and NeuralTS (Zhang et al. 2021), for continuous domains too.
+
+A network is trained from the run's one random start; its gradients give a confidence bound or a
+random function. The papers keep only the diagonal of U; the dual formula needs no such saving.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from neurobo.surrogates import linearised as tangents
+from neurobo.acquisition.functions import LowerBound
+from neurobo.algorithm.registry import options, register
+from neurobo.data.observations import Data
+from neurobo.errors import check_choice, check_number
+from neurobo.search.optimiser import Region, Score
+from neurobo.networks.architectures import MLP, network_for
+from neurobo.surrogates.draws import Recipe, draw
+
+
+@options
+class NeuralBandit:
+    """Options of NeuralUCB and NeuralTS; symbols are the papers'."""
+
+    acquisition: Literal["ucb", "ts"] = "ucb"
+    """The lower confidence bound, or one drawn function."""
+    covariance: Literal["exact", "diagonal"] = "exact"
+    """"diagonal": as published."""
+    nu: float = 1.0
+    """ν, how many standard deviations the bound lies below the mean, or the draw's scale."""
+    ridge: float = 1e-3
+    """λ, for the training and for U."""
+    gamma: float = 1.0
+    width: int = 256
+    depth: int = 2
+    activation: str = "relu"
+
+    def __post_init__(self) -> None:
+        MLP(self.width, self.depth, self.activation)
+        for name in ("nu", "ridge", "gamma"):
+            check_number(name, getattr(self, name), above=0)
+        check_choice("acquisition", self.acquisition, ("ucb", "ts"))
+        check_choice("covariance", self.covariance, ("exact", "diagonal"))
+
+    def posterior(self, key: Array, data: Data) -> tangents.Exact | tangents.Diagonal:
+        recipe = Recipe(
+            network_for(data.image, self.width, self.depth, self.activation),
+            gamma=(self.gamma, self.gamma),
+            noise=self.ridge,
+            surrogate="centred",
+            perturbed=False,
+        )
+        mean, _ = draw(key, data, recipe)
+        return tangents.around(
+            mean, data, nu=self.nu, ridge=self.ridge, diagonal=self.covariance == "diagonal"
+        )
+
+    def sample(self, key: Array, data: Data, number: int) -> Score:
+        return tangents.draw(jax.random.fold_in(key, number), self.posterior(key, data))
+
+    def score(self, key: Array, data: Data, number: int) -> Score:
+        if self.acquisition == "ts":
+            return self.sample(key, data, number)
+        return LowerBound(self.posterior(key, data), jnp.asarray(np.ones(())))
+
+    def region(self, data: Data, number: int) -> Region | None:
+        return None
+
+
+register("neural-ucb", NeuralBandit, "Confidence bound from a trained network's gradients.")
+register(
+    "neural-ts",
+    partial(NeuralBandit, acquisition="ts"),
+    "A trained network plus a random function of its gradients.",
+)

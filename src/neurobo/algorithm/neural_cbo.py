@@ -1,0 +1,121 @@
+"""Neural-CBO (Phan-Trong et al., "Neural-CBO: Black-box Optimization with Unknown Constraints",
+Algorithm 3 of the thesis' chapter 4).
+
+The objective and every constraint are networks that begin at zero. The next point has the largest
+expected improvement where every constraint's lower confidence bound permits feasibility.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jaxtyping import Float
+
+from neurobo.surrogates import multi_output as together
+
+from neurobo.search import trust_region as trust
+from neurobo.acquisition.functions import LogExpectedImprovement, expected, expected_best
+from neurobo.algorithm.registry import options, register
+from neurobo.algorithm.drawing import check_solver, smoothed
+from neurobo.data.observations import Data
+from neurobo.errors import check_flag, check_number
+from neurobo.surrogates.evidence import Hyper
+from neurobo.acquisition.constraints import Feasibility
+from neurobo.search.optimiser import Region, Score
+from neurobo.networks.architectures import MLP, Architecture, network_for
+from neurobo.networks.infinite_width import Wide
+from neurobo.surrogates.draws import SOLVERS
+from neurobo.surrogates.multi_output import Together
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Only:
+    """The one quantity of `Together` as a posterior."""
+
+    found: Together
+
+    def mean(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
+        return self.found.mean(x)[0]
+
+    def mean_and_sd(self, x: Float[Array, "n d"]) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
+        mean, sd = self.found.mean_and_sd(x)
+        return mean[0], sd[0]
+
+
+@options
+class NeuralCBO:
+    """Options of Neural-CBO; symbols are the text's."""
+
+    beta: float | Literal["theory"] = 1.0
+    """β of the constraints' bounds: mean minus √β standard deviations. "theory": as many as Lemma
+    4.1.5 asks for, which grows with what the observations have told."""
+    caution: float = 1.0
+    """At every other suggestion a constraint's mean plus so many standard deviations must be
+    feasible, so that good feasible points are found, too. -√β: never, as in the text."""
+    width: int = 256
+    depth: int = 1
+    activation: str = "erf"
+    """The text's ReLU networks have two layers; erf ones did better in our comparison."""
+    solver: Literal["gauss-newton", "adam", "sgd"] = "gauss-newton"
+    """"sgd" is the text's one pass over the data."""
+    sphere: bool = True
+    """Whether inputs are put on a sphere, as the theory assumes, by one more column. False:
+    networks see the box, as in the text's experiments."""
+    trust_region: bool = True
+    """Whether every other pair of suggestions, a hopeful and a cautious one, stays near the best
+    point, as far away as the history says. False: never, as in the text."""
+
+    def __post_init__(self) -> None:
+        MLP(self.width, self.depth, self.activation)
+        if self.beta != "theory":
+            check_number("beta", self.beta, least=0)
+        least = 1.0 if self.beta == "theory" else float(np.sqrt(self.beta))
+        check_number("caution", self.caution, least=-least)
+        check_solver(self.solver, known=SOLVERS)
+        check_flag("sphere", self.sphere)
+        check_flag("trust_region", self.trust_region)
+
+    @property
+    def feasibility(self) -> Feasibility:
+        return Feasibility(
+            beta=self.beta,
+            caution=self.caution,
+            width=self.width,
+            depth=self.depth,
+            activation=self.activation,
+            solver=self.solver,
+            sphere=self.sphere,
+        )
+
+    def posterior(self, key: Array, data: Data) -> Only:
+        """A network trained from a fresh start, whenever there is something new to learn from."""
+        name = jax.random.fold_in(key, data.n)
+        return Only(together.learn(name, [data], self._network(data), solver=self.solver))
+
+    def _network(self, data: Data) -> Architecture:
+        return network_for(data.image, self.width, self.depth, self.activation, sphere=self.sphere)
+
+    def score(self, key: Array, data: Data, number: int) -> Score:
+        found = self.posterior(key, data)
+        if len(data.pending):
+            found = self.posterior(key, data.believing(expected(found, data)))
+        best = expected_best(found, data) if data.n else 0.0
+        return LogExpectedImprovement(found, jnp.asarray(best))
+
+    def region(self, data: Data, number: int) -> Region | None:
+        if not self.trust_region or not data.n or not number // 2 % 2:
+            return None
+        network = self._network(data)
+        wide = Wide.of(network) if isinstance(network, MLP) else None
+        gamma, scales, noises = together.shared_hyper([data], network)
+        hyper = Hyper(gamma, float(scales[0]), float(noises[0]), (1.0,) * data.x.shape[1])
+        return Region(int(smoothed(data, wide, hyper).order[0]), trust.radius(data))
+
+
+register("neural-cbo", NeuralCBO, "Expected improvement where unknown constraints may hold.")

@@ -1,0 +1,100 @@
+"""Neural Greedy (Paria et al., "Be Greedy", Algorithms 1 to 3).
+
+Train a fresh random network on the data and go where it is lowest. The random start of the network
+is the exploration: a wide network trained this way is a draw from a Gaussian process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Literal
+
+import jax
+import numpy as np
+from jax import Array
+
+from neurobo.surrogates import evidence
+from neurobo.algorithm.registry import options, register
+from neurobo.algorithm.drawing import Drawing, Radius, check_solver
+from neurobo.data.observations import Data
+from neurobo.errors import check_choice, check_number
+from neurobo.surrogates.evidence import Hyper
+from neurobo.search.optimiser import Score
+from neurobo.networks.infinite_width import Wide
+from neurobo.surrogates.draws import SURROGATES, Recipe, draws
+from neurobo.acquisition.exploration import greedy_nu
+
+
+@options
+class NeuralGreedy(Drawing):
+    """Options of Neural Greedy; symbols are the paper's."""
+
+    surrogate: Literal["simple", "posterior", "linear"] = "simple"
+    """SimpleSMB (Algorithm 2), or PosteriorSMB (Algorithm 3): Thompson sampling when wide; or only
+    the network's tangent, which is Thompson sampling at any width."""
+    scale: float | Literal["theory"] = 1.0
+    """ν, or a factor of it if it comes from the evidence: larger explores more. "theory" is the
+    factor ν_t of Theorem 3, which grows with the information gained from noisy values."""
+    width: int = 1024
+    depth: int = 1
+    activation: str = "erf"
+    """The paper's tanh looks the same, but the kernel of erf has a short closed form."""
+    solver: Literal["gauss-newton", "adam"] = "gauss-newton"
+    restless: bool = True
+    """Explore more, by a larger ν, when the run has settled. False: the paper's algorithm."""
+    trust_region: Radius = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.scale != "theory":
+            check_number("scale", self.scale, above=0)
+        check_choice("surrogate", self.surrogate, SURROGATES)
+        check_solver(self.solver)
+
+    def score(self, key: Array, data: Data, number: int) -> Score:
+        return self.scores(key, data, [number])[0]
+
+    def scores(self, key: Array, data: Data, numbers: Sequence[int]) -> list[Score]:
+        """A batch: one draw for each number."""
+        hyper = self.hyper(data)
+        scale = hyper.scale * self._factor(data, hyper)
+        recipe = Recipe(
+            network=self.network(data),
+            gamma=hyper.gamma,
+            noise=hyper.noise / scale**2,
+            scale=scale * (_restlessness(data) if self.restless else 1.0),
+            scales=hyper.scales,
+            surrogate=self.surrogate,
+            solver=self.solver,
+        )
+        keys = [jax.random.fold_in(key, number) for number in numbers]
+        return [drawn for drawn, _ in draws(keys, data, recipe)]
+
+    def _factor(self, data: Data, hyper: Hyper) -> float:
+        if self.scale != "theory":
+            return self.scale
+        wide = Wide(self.depth, self.activation, sphere=self.sphere and not self.ard)
+        return greedy_nu(evidence.information(data, wide, hyper), float(np.sqrt(hyper.noise)))
+
+
+def _restlessness(data: Data) -> float:
+    """A factor for ν: 1, but up to 32 at every other turn when the best point is crowded.
+
+    Without noise a draw has little doubt near its data, so a greedy run can settle in a dip that
+    is not the best. Observations within 1 % of the box around the best one are the sign of it.
+    """
+    if data.n % 2 or not data.n:
+        return 1.0
+    x = data.x[: data.n]
+    distance = np.sqrt(np.mean((x - x[data.order[0]]) ** 2, axis=1))
+    crowd = int(np.sum(distance < 0.02)) - 1
+    return float(2 ** (min(max(crowd - 3, 0), 10) / 2))
+
+
+register("neural-greedy", NeuralGreedy, "Train a fresh network, go to its minimum (SimpleSMB).")
+register(
+    "neural-greedy-posterior",
+    partial(NeuralGreedy, surrogate="posterior"),
+    "The same with a posterior draw: neural Thompson sampling (PosteriorSMB).",
+)

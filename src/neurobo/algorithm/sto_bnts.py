@@ -1,0 +1,78 @@
+"""STO-BNTS and STO-BNTS-Linear (Dai et al., "Sample-Then-Optimize Batch Neural Thompson Sampling",
+Algorithms 1 and 2).
+
+Each point of a batch is the minimum of one function drawn from the posterior of the network's
+tangent kernel, so that a batch needs nothing but several draws.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Literal
+
+import jax
+import numpy as np
+from jax import Array
+
+from neurobo.algorithm.registry import options, register
+from neurobo.algorithm.drawing import Drawing, check_solver
+from neurobo.data.observations import Data
+from neurobo.errors import check_number
+from neurobo.search.optimiser import Score
+from neurobo.surrogates.draws import Recipe, draws
+from neurobo.acquisition.exploration import sto_beta
+
+
+@options
+class STOBNTS(Drawing):
+    """Options of STO-BNTS; symbols are the paper's."""
+
+    linear: bool = False
+    """Train only the tangent (Algorithm 2): exact for the kernel of the finite network."""
+    beta: float | Literal["theory"] = 1.0
+    """β_t, the factor of the posterior's standard deviation. "theory" is Theorem 1's for a grid of
+    100 values in each column."""
+    perturb: bool = True
+    """Whether the targets get fresh noise, as an exact draw needs. False: as the authors ran it."""
+    solver: Literal["gauss-newton", "adam"] = "gauss-newton"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.beta != "theory":
+            check_number("beta", self.beta, above=0)
+        check_solver(self.solver)
+
+    def score(self, key: Array, data: Data, number: int) -> Score:
+        return self.scores(key, data, [number])[0]
+
+    def scores(self, key: Array, data: Data, numbers: Sequence[int]) -> list[Score]:
+        """A batch: one draw for each number."""
+        hyper = self.hyper(data)
+        recipe = Recipe(
+            network=self.network(data),
+            gamma=hyper.gamma,
+            noise=hyper.noise / hyper.scale**2,
+            scale=hyper.scale * self._beta(data),  # β_t² of the variance, also of the noise's
+            scales=hyper.scales,
+            surrogate="linear" if self.linear else "posterior",
+            solver=self.solver,
+            perturbed=self.perturb,
+        )
+        # Suggestions in a row share the tangent features: the same as a batch of Algorithm 2.
+        iteration = jax.random.fold_in(jax.random.fold_in(key, 2**31), data.n)
+        keys = [jax.random.fold_in(key, number) for number in numbers]
+        return [drawn for drawn, _ in draws(keys, data, recipe, tangent_key=iteration)]
+
+    def _beta(self, data: Data) -> float:
+        if self.beta == "theory":
+            return sto_beta(data.n + 1, data.x.shape[1] * np.log(100))
+        return self.beta
+
+
+register("sto-bnts", STOBNTS, "Neural Thompson sampling in batches: train a fresh posterior draw.")
+register(
+    "sto-bnts-linear",
+    partial(STOBNTS, linear=True),
+    "The same with the network's tangent: exact for its kernel at any width.",
+)

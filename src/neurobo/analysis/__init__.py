@@ -1,0 +1,1 @@
+"""What a study says: recommendation, predictions, plots."""

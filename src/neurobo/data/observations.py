@@ -1,0 +1,305 @@
+"""What was observed, as the numeric core sees it: encoded, standardised, padded.
+
+Arrays are padded to a few bucket sizes so that a growing history does not recompile every jitted
+function at every observation. A padded row has mask 0 and must change nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from neurobo.space.search_space import Params, Space
+
+if TYPE_CHECKING:
+    from neurobo.physics.laws import Laws
+
+BUCKETS = (64, 128, 192, 256, 384, 512, 768, 1024)
+
+
+def bucket(n: int) -> int:
+    """The padded length for n rows: a few sizes, at most 1024 rows wasted beyond the table."""
+    for size in BUCKETS:
+        if n <= size:
+            return size
+    return -(-n // 1024) * 1024
+
+
+@dataclass(frozen=True)
+class Scale:
+    """From a quantity's own units to mean 0 and sd 1.
+
+    The result is the same for y and a y + b with a > 0, whatever the scale. One absurdly high value
+    neither flattens the rest nor bends the network: v above a fence becomes
+    fence + s log(1 + (v - fence)/s), which keeps the order. The fence is so high that only the
+    worst few of ordinary data would cross it.
+    """
+
+    unit: float
+    """Values near 1e300 must not overflow."""
+    fence: float
+    spread: float
+    """s; 0: no fence."""
+    mean: float
+    sd: float
+    """0 for a constant, up to rounding."""
+
+    @staticmethod
+    def of(y: Float[np.ndarray, " n"]) -> Scale:
+        unit = float(np.max(np.abs(y))) or 1.0
+        v = y / unit
+        low, high = float(np.min(v)), float(np.quantile(v, 0.9))
+        spread = max(3 * (high - low), 0.0)
+        scale = Scale(unit, high + spread, spread, 0.0, 1.0)
+        v = scale._compressed(y)
+        mean, sd = float(np.mean(v)), float(np.std(v))
+        constant = not sd > 1e-13 * (abs(mean) + sd)
+        return replace(scale, mean=mean, sd=0.0 if constant else sd)
+
+    def __call__(self, y: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+        """Standardised; a constant becomes 0, and what differs from it ±1."""
+        away = self._compressed(y) - self.mean
+        if not self.sd:
+            return np.where(np.abs(away) <= 1e-12 * abs(self.mean), 0.0, np.sign(away))
+        # Rounding hides the last bits, which an affine change of y would alter.
+        return np.round(away / self.sd, 10)
+
+    def log_slope(self, y: Float[np.ndarray, " n"]) -> float:
+        """Σ log of the derivative at these values, none of them a constant's."""
+        if not self.sd:
+            return 0.0
+        over = np.maximum(y / self.unit - self.fence, 0) / self.spread if self.spread > 0 else 0.0
+        return -float(np.sum(np.log1p(over)) + len(y) * np.log(self.unit * self.sd))
+
+    def _compressed(self, y: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+        v = y / self.unit
+        if not self.spread > 0:
+            return v
+        over = np.maximum(v - self.fence, 0) / self.spread
+        return np.where(v > self.fence, self.fence + self.spread * np.log1p(over), v)
+
+
+def standardise(y: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+    return Scale.of(y)(y) if len(y) else y
+
+
+def units(y: Float[np.ndarray, " n"]) -> tuple[float, float]:
+    """What a standardised 0 and a step of 1 mean in the quantity's own units."""
+    scale = Scale.of(y)
+    return scale.unit * scale.mean, scale.unit * scale.sd
+
+
+@dataclass(frozen=True)
+class Trials:
+    """The history in the user's terms. A failed evaluation has the value nan."""
+
+    params: Sequence[Mapping[str, Any]]
+    values: Sequence[float]
+    pending: Sequence[Mapping[str, Any]] = ()
+    constraints: Sequence[Mapping[str, float]] = ()
+    """Of each point by name, as far as they are known; none at all, or one entry a point."""
+    crashed: Sequence[bool] = ()
+    """Whether the evaluation of each point failed because of the point; needed only to learn from
+    failures."""
+    members: Sequence[str] = ()
+    """Which member of a portfolio proposed each point, "" if unknown; none at all, or one entry a
+    point."""
+    pruned: Sequence[bool] = ()
+    """Whether the evaluation of each point was given up early, so that its value is a guess; none
+    at all, or one entry a point."""
+    repeats: bool = False
+    """Whether a point may be suggested again."""
+
+    def with_pending(self, point: Params) -> Trials:
+        return replace(self, pending=[*self.pending, point])
+
+    def repeatable(self) -> Trials:
+        """The same history, whose points may be suggested again."""
+        return replace(self, repeats=True)
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A constraint, feasible where it is at most `highest`."""
+
+    name: str
+    data: Data
+    """Where it was observed, and its standardised values."""
+    highest: float
+    """The user's 0 in the units of `data.y`."""
+    known: Float[np.ndarray, " n"]
+    """Its standardised values at the observations of the objective; NaN where unknown."""
+
+
+@dataclass(frozen=True)
+class Data:
+    """Observations ready for a fit, N >= n rows of which the first n count."""
+
+    x: Float[np.ndarray, "N columns"]
+    """What networks see."""
+    y: Float[np.ndarray, " N"]
+    """Standardised targets, to be minimised."""
+    values: Float[np.ndarray, " known"]
+    """The targets in the objective's own units."""
+    mask: Float[np.ndarray, " N"]
+    """1 for an observation, 0 for padding."""
+    points: Float[np.ndarray, "n encoded"]
+    """The observations as the space encodes them; x, but for the features of pools."""
+    pending: Float[np.ndarray, "k columns"]
+    """Where values are still awaited."""
+    taken: Float[np.ndarray, "m encoded"]
+    """Every point evaluated (also in vain) or pending: not to be suggested again."""
+    pruned: Float[np.ndarray, "p encoded"] | None = None
+    """Points whose evaluation was given up early: later suggestions keep a distance."""
+    image: tuple[int, int, int] | None = None
+    """Height, width and channels, if the columns are the pixels of an image."""
+    limits: tuple[Limit, ...] = ()
+    """The constraints, each with observations of its own."""
+    excess: Float[np.ndarray, " n"] | None = None
+    """By how much the observations break the constraints, in units of their spread; None: not."""
+    laws: Laws | None = None
+    """Differential equations that the objective obeys."""
+    members: tuple[str, ...] = ()
+    """Which member of a portfolio proposed each observation; empty if nobody knows."""
+    begin: tuple[float, ...] | None = None
+    """Where the search for hyper-parameters begins (logarithms, with or without those of columns);
+    None: at those of before."""
+    noisy: bool = False
+    """Whether values are known to be noisy; nobody knows, if not."""
+    middle: Float[np.ndarray, " columns"] | None = None
+    """The middle of the box (0 for categories), if nothing was tried near it."""
+
+    @cached_property
+    def n(self) -> int:
+        return int(self.mask.sum())
+
+    @cached_property
+    def order(self) -> np.ndarray:
+        """Rows from the best observation to the worst: what breaks constraints comes last."""
+        y = self.y[: self.n]
+        return np.lexsort([y] if self.excess is None else [y, self.excess])
+
+    @cached_property
+    def eligible(self) -> Int[np.ndarray, " m"]:
+        """Rows among which the best one is: the feasible, or else those that are nearest to it."""
+        if self.excess is None or not self.n:
+            return np.arange(self.n)
+        return np.flatnonzero(self.excess <= np.min(self.excess))
+
+    def alone(self, rows: Int[np.ndarray, " m"]) -> tuple[Data, float, float]:
+        """These observations as if there were no others, and what 0 and 1 of their units are in
+        the units of `y`. Nothing about them changes when others come, not the last bit."""
+        values = self.values[rows]
+        found = Data.pad(self.x[rows], standardise(values))
+        found = replace(found, values=values, image=self.image, noisy=self.noisy)
+        if not len(values):
+            return found, 0.0, 1.0
+        (mean, sd), (mean_of_all, sd_of_all) = units(values), units(self.values)
+        if not sd_of_all > 0:
+            return found, 0.0, 1.0
+        return found, (mean - mean_of_all) / sd_of_all, sd / sd_of_all or 1.0
+
+    def believing(self, values: Float[np.ndarray, " k"]) -> Data:
+        """As if the pending points had these values."""
+        x = np.concatenate([self.x[: self.n], self.pending])
+        more = Data.pad(x, np.concatenate([self.y[: self.n], values]))
+        mean, sd = units(self.values) if self.n else (0.0, 1.0)
+        return replace(
+            self,
+            x=more.x,
+            y=more.y,
+            values=np.concatenate([self.values, mean + sd * values]),
+            mask=more.mask,
+            pending=self.pending[:0],
+        )
+
+    @staticmethod
+    def of(space: Space, trials: Trials) -> Data:
+        points, pending = space.encode(trials.params), space.encode(trials.pending)
+        values = np.asarray(trials.values, dtype=float)
+        good = np.isfinite(values)
+        y = standardise(values[good])
+        taken = np.concatenate([points, pending])
+        data = Data.pad(space.inputs(points[good]), y)
+        return replace(
+            data,
+            values=values[good],
+            points=points[good],
+            pending=space.inputs(pending),
+            taken=taken[:0] if trials.repeats or space.repeats else taken,
+            pruned=points[np.array(trials.pruned)] if any(trials.pruned) else None,
+            image=space.image,
+            limits=_limits(space, trials, points, good),
+            members=tuple(np.array(trials.members)[good].tolist()) if trials.members else (),
+            middle=_untried_middle(space, taken),
+        )
+
+    @staticmethod
+    def pad(
+        x: Float[np.ndarray, "n columns"], y: Float[np.ndarray, " n"], *, size: int | None = None
+    ) -> Data:
+        """Observations of a space without pools, none pending."""
+        n = len(y)
+        extra = (bucket(n) if size is None else size) - n
+        return Data(
+            x=np.pad(x, ((0, extra), (0, 0))),
+            y=np.pad(y, (0, extra)),
+            values=y,
+            mask=np.pad(np.ones(n), (0, extra)),
+            points=x,
+            pending=x[:0],
+            taken=x,
+        )
+
+
+NEAR_THE_MIDDLE = 0.25
+"""In every number; the box has half-width 1."""
+
+
+def _untried_middle(
+    space: Space, tried: Float[np.ndarray, "m encoded"]
+) -> Float[np.ndarray, " columns"] | None:
+    """The middle of all numbers' ranges, unless a point was tried near it or there are pools."""
+    numeric = space.numeric
+    if not numeric.any() or space.pools:
+        return None
+    middle = np.where(numeric, space.snap(np.zeros((1, space.dim)))[0], 0.0)
+    away = np.max(np.abs(tried - middle), axis=1, where=numeric, initial=0.0)
+    return None if np.any(away <= NEAR_THE_MIDDLE) else middle
+
+
+CRASH = "neurobo:crash"
+"""The name of the constraint that failed evaluations teach."""
+
+
+def _limits(
+    space: Space,
+    trials: Trials,
+    points: Float[np.ndarray, "n encoded"],
+    good: Bool[np.ndarray, " n"],
+) -> tuple[Limit, ...]:
+    """The constraints in the order of their names, each from the trials that have it."""
+    names = sorted({name for known in trials.constraints for name in known})
+    values = {
+        name: np.array([known.get(name, np.nan) for known in trials.constraints], dtype=float)
+        for name in names
+    }
+    crashed = np.asarray(trials.crashed, dtype=bool)
+    if crashed.any():
+        values[CRASH] = np.where(crashed, 1.0, np.where(good, -1.0, np.nan))
+    found = []
+    for name, c in values.items():
+        known = np.isfinite(c)
+        if not known.any():
+            continue
+        scale = Scale.of(c[known])
+        data = Data.pad(space.inputs(points[known]), scale(c[known]))
+        data = replace(data, values=c[known], image=space.image)
+        highest = float(scale(np.zeros(1))[0])
+        found.append(Limit(name, data, highest, np.where(known, scale(c), np.nan)[good]))
+    return tuple(found)

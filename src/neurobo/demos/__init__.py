@@ -1,0 +1,1 @@
+"""Problems that `neurobo demo` solves."""

@@ -1,0 +1,1 @@
+"""Optuna: sampler, history, attributes, storage."""

@@ -1,0 +1,1 @@
+"""Architectures and their infinite-width kernels."""

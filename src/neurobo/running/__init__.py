@@ -1,0 +1,1 @@
+"""The one loop around suggestions, its workers and its progress."""

@@ -1,0 +1,1 @@
+"""Where to evaluate next: initial design, trust region, acquisition optimiser."""

@@ -1,0 +1,92 @@
+"""The first points, before there is anything to learn from."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import jax
+import numpy as np
+from jaxtyping import Float
+from scipy.stats import qmc
+
+from neurobo.surrogates import gaussian_process as gp
+from neurobo.acquisition.functions import Uncertainty
+from neurobo.space.encoders import Matrix
+from neurobo.data.observations import Data
+from neurobo.errors import InvalidInput, check_choice, check_count
+from neurobo.surrogates.evidence import unknown
+from neurobo.search.optimiser import any_free, first_free, minimise
+from neurobo.networks.infinite_width import Wide
+from neurobo.space.search_space import Space
+from neurobo.training.blas_threads import one_blas_thread
+
+DESIGNS = ("sobol", "lhs", "random", "uncertainty")
+
+
+def default_size(space: Space, *, lawful: bool = False) -> int:
+    """Our rule: a little more than one point for each parameter, between 5 and 20; half of that
+    where a law says what lies between the points."""
+    size = int(np.clip(space.n_parameters + 2, 5, 20))
+    return size // 2 if lawful else size
+
+
+def paper_size(n_parameters: int, budget: int) -> int:
+    """Greedy, appendix F.2: 5 d, clipped to 2.5 to 7.5 % of the budget."""
+    return max(1, int(np.clip(5 * n_parameters, 0.025 * budget, 0.075 * budget)))
+
+
+def start_size(
+    space: Space, given: int | str | None, budget: int | None = None, *, lawful: bool = False
+) -> int:
+    if given is None:
+        return default_size(space, lawful=lawful)
+    if given == "paper":
+        if budget is None:
+            raise InvalidInput('n_startup_trials="paper" needs the budget `n_trials`, got none')
+        return paper_size(space.n_parameters, budget)
+    check_count("n_startup_trials", given, least=0)
+    return int(given)
+
+
+def check_design(design: str) -> None:
+    check_choice("start", design, DESIGNS)
+
+
+def start_point(
+    space: Space, taken: Matrix, *, design: str, size: int, seed: int, number: int
+) -> Float[np.ndarray, " columns"]:
+    """Point `number` of the design that `seed` names, or a later one if it is already taken."""
+    if design == "uncertainty" and space.n_parameters and len(taken):
+        return _least_known(space, taken, np.random.default_rng([seed, number]))
+    if space.n_parameters:
+        points = space.from_unit(_unit_points(space.n_parameters, design, size, seed, number))
+        found = first_free(space, points, taken)
+        if found is not None:
+            return found
+    return any_free(space, taken, np.random.default_rng([seed, number]))
+
+
+def _least_known(
+    space: Space, taken: Matrix, rng: np.random.Generator
+) -> Float[np.ndarray, " columns"]:
+    """Where a wide network knows least after seeing the points taken (STO-BNTS, Theorem 1)."""
+    x = space.inputs(taken)
+    data = replace(Data.pad(x, np.zeros(len(x))), points=taken, taken=taken)
+    with jax.enable_x64(True), one_blas_thread():
+        known = gp.condition(data, Wide(activation="erf"), unknown(x.shape[1]))
+        return minimise(Uncertainty(known), space, data, rng)
+
+
+def _unit_points(dim: int, design: str, size: int, seed: int, number: int) -> np.ndarray:
+    rng = np.random.default_rng([seed, 0])
+    if design in ("sobol", "uncertainty"):  # the latter's first point
+        sobol = qmc.Sobol(dim, rng=rng)
+        if number:  # SciPy cannot skip zero points
+            sobol.fast_forward(number)
+        return np.asarray(sobol.random(16))
+    if design == "lhs":
+        # After `size` points a new hypercube begins.
+        turn, place = divmod(number, max(size, 1))
+        rng = np.random.default_rng([seed, turn])
+        return np.asarray(qmc.LatinHypercube(dim, rng=rng).random(max(size, 1))[place:])
+    return np.random.default_rng([seed, number]).random((16, dim))

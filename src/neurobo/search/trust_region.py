@@ -1,0 +1,55 @@
+"""A trust region around the best point, whose size follows from the history alone.
+
+As in TuRBO it grows after successes and shrinks after failures. What counts is where a point was,
+not who proposed it, so that any history will do.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float
+
+from neurobo.data.observations import Data
+from neurobo.search.optimiser import RADIUS
+
+SMALLEST, LARGEST = RADIUS / 64, 1.0
+SUCCESSES = 2
+"""In a row, after which the region doubles."""
+LEAST_FAILURES = 4
+"""In a row, after which it halves; in many columns half of their number."""
+ENOUGH = 1e-3
+"""A success is better by this share of the middle half of the values: the last digits of a smooth
+bowl are no reason to look further away."""
+
+
+def radius(data: Data) -> float:
+    """Half-width of the region after these observations; that of the whole box is 1."""
+    x = data.points
+    failures = max(LEAST_FAILURES, x.shape[1] // 2)
+    size, won, lost, best = RADIUS, 0, 0, 0
+    ranks = _ranked(data)
+    for t in range(1, data.n):
+        better = ranks[t] < ranks[best]
+        if np.max(np.abs(x[t] - x[best]), initial=0.0) <= 1.001 * size:
+            success = better and data.y[best] - data.y[t] > ENOUGH * _middle(data.y[:t])
+            won, lost = (won + 1, 0) if success else (0, lost + 1)
+            if won >= SUCCESSES:
+                size, won = min(2 * size, LARGEST), 0
+            if lost >= failures:
+                size, lost = size / 2, 0
+            if size < SMALLEST:  # nothing more to gain here: look around again
+                size = RADIUS
+        best = t if better else best
+    return size
+
+
+def _ranked(data: Data) -> Float[np.ndarray, " n"]:
+    """The place of each observation, constraints considered."""
+    places = np.empty(data.n)
+    places[data.order] = np.arange(data.n)
+    return places
+
+
+def _middle(values: Float[np.ndarray, " n"]) -> float:
+    low, high = np.quantile(values, [0.25, 0.75])
+    return float(high - low)

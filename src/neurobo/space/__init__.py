@@ -1,0 +1,1 @@
+"""Search spaces: distributions, encoders, pools."""

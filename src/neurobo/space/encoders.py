@@ -1,0 +1,186 @@
+"""Parameters as columns in [-1, 1]: what an encoded point is made of.
+
+A numeric parameter is one column, linear or logarithmic in its range. A categorical parameter is
+one 0/1 column per choice (one-hot). A candidate of a pool is one column too, its place in the pool;
+networks see its features instead, which `Candidate.inputs` looks up.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
+
+from neurobo.errors import InvalidInput
+from neurobo.space.pool import Pool
+
+Matrix = Float[np.ndarray, "_ columns"]
+
+
+@dataclass(frozen=True)
+class Numeric:
+    """A float or integer parameter: one column."""
+
+    distribution: FloatDistribution | IntDistribution
+
+    width = 1
+    ordered = True
+    """Whether values that are near each other are alike."""
+
+    @property
+    def step(self) -> float | None:
+        return self.distribution.step
+
+    @cached_property
+    def count(self) -> float:
+        """How many values there are; infinite for a continuous range."""
+        if self.step is None:
+            return math.inf
+        return round((self.distribution.high - self.distribution.low) / self.step) + 1
+
+    def _scale(self, values: Any) -> Any:
+        return np.log(values) if self.distribution.log else np.asarray(values, dtype=float)
+
+    def encode(self, values: Sequence[Any]) -> Matrix:
+        low, high = self._scale(self.distribution.low), self._scale(self.distribution.high)
+        v = self._scale(np.asarray(values, dtype=float))
+        # Halves first: high - low may overflow for ranges near the largest float.
+        unit = (v / 2 - low / 2) / (high / 2 - low / 2)
+        return np.clip(2 * unit - 1, -1.0, 1.0)[:, None]
+
+    def _values(self, column: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+        """The nearest valid values, as floats."""
+        d = self.distribution
+        unit = (np.clip(column, -1.0, 1.0) + 1) / 2
+        v = self._scale(d.low) * (1 - unit) + self._scale(d.high) * unit
+        if d.log:
+            v = np.exp(v)
+        if self.step is not None:
+            v = d.low + np.round((v - d.low) / self.step) * self.step
+        # exp(log(low)) is not quite low: the ends are exact by decree.
+        v = np.where(unit <= 0, d.low, np.where(unit >= 1, d.high, v))
+        return np.clip(v, d.low, d.high)
+
+    def decode(self, row: Float[np.ndarray, " width"]) -> float | int:
+        value = float(self._values(np.asarray(row))[0])
+        return round(value) if isinstance(self.distribution, IntDistribution) else value
+
+    def snap(self, x: Matrix) -> Matrix:
+        if self.step is None:
+            return np.clip(x, -1.0, 1.0)
+        return self.encode(self._values(x[:, 0]).tolist())
+
+    def nth(self, index: Int[np.ndarray, " n"]) -> Matrix:
+        """The columns of the values number `index` of a stepped range."""
+        assert self.step is not None
+        return self.encode((self.distribution.low + index * self.step).tolist())
+
+    def from_unit(self, u: Float[np.ndarray, " n"]) -> Matrix:
+        """Map uniform numbers in [0, 1) to columns, giving every value an equal share."""
+        if self.step is None or self.distribution.log:
+            return self.snap((2 * u - 1)[:, None])
+        return self.nth(np.minimum(u * self.count, self.count - 1).astype(int))
+
+    def moves(self, row: Float[np.ndarray, " width"], rng: np.random.Generator) -> Matrix:
+        """Other values to try from here: all if they are few, else steps near and far."""
+        if self.step is None:
+            return np.empty((0, 1))
+        here = round((self._values(row)[0] - self.distribution.low) / self.step)
+        last = int(self.count) - 1
+        if last < 16:
+            there = np.arange(last + 1)
+        else:
+            jumps = np.geomspace(1, last / 4, 5).astype(int)
+            far = (rng.random(4) * last).astype(int)
+            there = np.unique(np.clip(np.r_[here - jumps, here + jumps, far], 0, last))
+        return self.nth(there[there != here])
+
+
+@dataclass(frozen=True)
+class Category:
+    """A categorical parameter: one column per choice."""
+
+    distribution: CategoricalDistribution
+
+    ordered = False
+
+    @property
+    def width(self) -> int:
+        return len(self.distribution.choices)
+
+    @property
+    def count(self) -> float:
+        return self.width
+
+    def nth(self, index: Int[np.ndarray, " n"]) -> Matrix:
+        """The columns of the choices number `index`."""
+        return np.asarray(np.eye(self.width)[index])
+
+    def encode(self, values: Sequence[Any]) -> Matrix:
+        index = [int(self.distribution.to_internal_repr(v)) for v in values]
+        return self.nth(np.array(index, dtype=int))
+
+    def decode(self, row: Float[np.ndarray, " width"]) -> Any:
+        return self.distribution.choices[int(np.argmax(row))]
+
+    def snap(self, x: Matrix) -> Matrix:
+        return self.nth(np.argmax(x, axis=1))
+
+    def from_unit(self, u: Float[np.ndarray, " n"]) -> Matrix:
+        return self.nth(np.minimum(u * self.width, self.width - 1).astype(int))
+
+    def moves(self, row: Float[np.ndarray, " width"], rng: np.random.Generator) -> Matrix:
+        others = np.delete(np.arange(self.width), np.argmax(row))
+        if len(others) > 32:
+            others = rng.choice(others, 32, replace=False)
+        return self.nth(others)
+
+
+@dataclass(frozen=True)
+class Candidate(Numeric):
+    """A place in a pool: one column, but places next to each other have nothing in common."""
+
+    distribution: IntDistribution
+    pool: Pool
+
+    ordered = False
+
+    def moves(self, row: Float[np.ndarray, " width"], rng: np.random.Generator) -> Matrix:
+        index = np.arange(len(self.pool))
+        if len(self.pool) > 32:
+            index = rng.choice(len(self.pool), 32, replace=False)
+        others = self.nth(index)
+        return others[others[:, 0] != row[0]]
+
+    def inputs(self, x: Matrix) -> Matrix:
+        """What networks see of the candidates."""
+        return self.pool.features(self._values(x[:, 0]).astype(int))
+
+
+Parameter = Numeric | Category
+
+
+def parameter_of(name: str, distribution: BaseDistribution, pool: Pool | None) -> Parameter:
+    """The columns that go with a distribution, which may count the candidates of a pool."""
+    if pool is not None:
+        if distribution != pool.distribution:
+            raise InvalidInput(
+                f"{name!r} counts the candidates of a pool and must be {pool.distribution}, got "
+                f"{distribution}"
+            )
+        return Candidate(pool.distribution, pool)
+    if isinstance(distribution, CategoricalDistribution):
+        return Category(distribution)
+    assert isinstance(distribution, FloatDistribution | IntDistribution)
+    return Numeric(distribution)

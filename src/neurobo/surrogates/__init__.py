@@ -1,0 +1,1 @@
+"""Models of the objective: network draws, Gaussian processes, linearised networks, evidence."""

@@ -1,0 +1,183 @@
+"""Functions drawn from a surrogate. All are pytrees, so that jitted code takes them as arguments.
+
+A draw is a sum of two kinds of parts: a trained network f(x; θ), and a tangent function
+⟨∇f(x; θ0), v⟩ that is linear in v.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jaxtyping import Float
+
+from neurobo.data.observations import Data
+from neurobo.networks.architectures import Architecture, Gamma, Theta
+from neurobo.training.residuals import Rows, TangentRows, ValueRows
+from neurobo.training.solver import Fit, Problem, adam, gauss_newton, gauss_newton_together, linear, sgd
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Network:
+    """x -> f(x; θ)."""
+
+    network: Architecture = field(metadata={"static": True})
+    gamma: Gamma
+    theta: Theta
+
+    def __call__(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
+        return self.network.apply(self.theta, self.gamma, x)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Tangent:
+    """x -> ⟨∇f(x; θ0), v⟩."""
+
+    network: Architecture = field(metadata={"static": True})
+    gamma: Gamma
+    theta0: Theta
+    direction: Theta
+
+    def __call__(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
+        at = lambda theta: self.network.apply(theta, self.gamma, x)  # noqa: E731
+        return jax.jvp(at, (self.theta0,), (self.direction,))[1]
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Draw:
+    """x -> μ + ν Σ parts(s ∘ x), in standardised units."""
+
+    scale: Float[Array, ""]
+    scales: Float[Array, " d"]
+    parts: tuple[Network | Tangent, ...]
+    offset: Float[Array, ""] | None = None
+    """μ, if it is not 0."""
+
+    def __call__(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
+        values = self.scale * sum(part(x * self.scales) for part in self.parts)
+        return values if self.offset is None else self.offset + values
+
+
+@partial(jax.jit, static_argnames=("network", "dim"))
+def random_network(network: Architecture, key: Array, dim: int) -> Theta:
+    return network.init(key, dim)
+
+
+def normal(key: Array, n: int) -> Float[np.ndarray, " n"]:
+    """n normal numbers, made in one length whatever the bucket: one compilation."""
+    return np.asarray(_normal(key, -(-n // 1024) * 1024))[:n]
+
+
+@partial(jax.jit, static_argnames="length")
+def _normal(key: Array, length: int) -> Float[Array, " n"]:
+    return jax.random.normal(key, (length,))
+
+
+@jax.jit
+def values_of(function: Callable[[Array], Array], x: Float[Array, "n d"]) -> Float[Array, " n"]:
+    """Of any function that is a pytree, compiled."""
+    return function(x)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a function is drawn: a fresh random network is trained on the data.
+
+    "simple" is SimpleSMB (Greedy, Algorithm 2). "posterior" is PosteriorSMB (Algorithm 3) and
+    STO-BNTS: a draw from the posterior of the NTK Gaussian process when the network is wide.
+    "linear" is STO-BNTS-Linear: only the tangent is trained, so the draw is exact for the kernel
+    of the finite network. "centred" is f(x; θ) - f(x; θ0), which begins at zero: a mean, no draw.
+    The draw is ν f with f trained by (*).
+    """
+
+    network: Architecture
+    gamma: tuple[float, float]
+    noise: float = 0.0
+    """σ², in units of f."""
+    scale: float = 1.0
+    """ν, in units of the standardised targets."""
+    scales: tuple[float, ...] | None = None
+    """Factors of the input columns."""
+    surrogate: str = "simple"
+    solver: str = "gauss-newton"
+    perturbed: bool = True
+    """Whether the targets get fresh noise of variance σ², as a draw needs."""
+
+
+def draw(key: Array, data: Data, recipe: Recipe) -> tuple[Draw, Fit]:
+    """One function."""
+    return draws([key], data, recipe)[0]
+
+
+def draws(
+    keys: Sequence[Array], data: Data, recipe: Recipe, *, tangent_key: Array | None = None
+) -> list[tuple[Draw, Fit]]:
+    """Several functions, solved together. Those of "linear" share the network whose tangent is
+    trained, which `tangent_key` or else the first key gives, and with it one factorisation."""
+    s = np.ones(data.x.shape[1]) if recipe.scales is None else np.asarray(recipe.scales)
+    x, g, dim = jnp.asarray(data.x * s), jnp.asarray(recipe.gamma), data.x.shape[1]
+    noise, mask = jnp.asarray(np.asarray(recipe.noise, dtype=float)), jnp.asarray(data.mask)
+    network, linear_only = recipe.network, recipe.surrogate == "linear"
+    if linear_only:
+        # Not fold_in(key, 0): that is the first of the keys that the loop below splits off.
+        name = jax.random.split(keys[0], 4)[3] if tangent_key is None else tangent_key
+        rows: Rows = TangentRows(network, g, x, random_network(network, name, dim))
+    else:
+        rows = ValueRows(network, g, x)
+    problems: list[Problem] = []
+    extra: list[tuple[Network | Tangent, ...]] = []
+    for key in keys:
+        start_key, other_key, noise_key = jax.random.split(key, 3)
+        start = random_network(network, start_key, dim)
+        # Lines 3 and 5: Σ (y' - ν f - ν δ)² + σ²ν² ‖θ-θ0‖² is ν² times (*) with targets y'/ν - δ.
+        targets = data.y / recipe.scale
+        if recipe.perturbed:  # line 1: y' = y + ν ε
+            targets = targets + np.sqrt(recipe.noise) * normal(noise_key, len(data.y))
+        parts: tuple[Network | Tangent, ...] = ()
+        if recipe.surrogate == "posterior":  # lines 2 to 4 of Algorithm 3
+            direction = network.without_last_layer(random_network(network, other_key, dim))
+            parts = (Tangent(network, g, start, direction),)
+        elif recipe.surrogate == "centred":
+            parts = (Network(network, g, network.negated(start)),)
+        for part in parts:
+            targets = targets - np.asarray(values_of(part, x))
+        problems.append(Problem(rows, jnp.asarray(targets), mask, noise, start))
+        extra.append(parts)
+    fits = linear(problems) if linear_only else solve(problems, recipe.solver)
+    scale = jnp.asarray(np.asarray(recipe.scale, dtype=float))
+    found = []
+    for fit, parts in zip(fits, extra, strict=True):
+        trained: Network | Tangent = (
+            Tangent(network, g, rows.theta0, fit.theta)
+            if isinstance(rows, TangentRows)
+            else Network(network, g, fit.theta)
+        )
+        found.append((Draw(scale, jnp.asarray(s), (trained, *parts)), fit))
+    return found
+
+
+def solve(
+    problems: Sequence[Problem], solver: str = "gauss-newton", *, max_steps: int | None = None
+) -> list[Fit]:
+    """`max_steps` is for Gauss-Newton: the others know their own."""
+    if solver != "gauss-newton":
+        return [SOLVERS[solver](problem) for problem in problems]
+    if len(problems) > 1:
+        return gauss_newton_together(problems, max_steps=max_steps)
+    return [gauss_newton(problem, max_steps=max_steps) for problem in problems]
+
+
+SURROGATES = ("simple", "posterior", "linear")
+SOLVERS: dict[str, Callable[[Problem], Fit]] = {
+    "gauss-newton": gauss_newton,
+    "adam": adam,
+    "sgd": sgd,
+}

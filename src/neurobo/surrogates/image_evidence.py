@@ -1,0 +1,47 @@
+"""Hyper-parameters by evidence for networks of images, with the kernel of one finite network: that
+of the wide limit is not known."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from neurobo.data.observations import Data
+from neurobo.surrogates.evidence import Hyper, of_kernel
+from neurobo.networks.architectures import CNN
+from neurobo.surrogates.draws import random_network
+from neurobo.training.residuals import ValueRows
+
+GAMMAS = ((1.5, 0.1), (1.5, 1.0), (3.0, 0.1))
+"""σ_w and σ_b that the evidence chooses from."""
+
+
+def fit(data: Data, network: CNN) -> Hyper:
+    """The hyper-parameters of highest likelihood for these observations."""
+    ones = (1.0,) * data.x.shape[1]
+    if not data.n:
+        return Hyper(GAMMAS[0], 1.0, 0.0, ones)
+    y = data.y[: data.n]
+    found = []
+    for gamma in GAMMAS:
+        kernel = _kernel(network, gamma, data.x.tobytes(), data.x.shape)
+        found.append((*of_kernel(kernel[: data.n, : data.n], y), gamma))
+    _, variance, noise, gamma = min(found)
+    return Hyper(gamma, float(np.sqrt(variance)), noise, ones)
+
+
+@lru_cache(maxsize=8)
+def _kernel(
+    network: CNN, gamma: tuple[float, float], x: bytes, shape: tuple[int, int]
+) -> Float[np.ndarray, "N N"]:
+    rows = ValueRows(network, jnp.asarray(gamma), jnp.asarray(np.frombuffer(x).reshape(shape)))
+    # Any network will do: this only asks how large the kernels of such networks are.
+    theta = random_network(network, jax.random.key(0), shape[1])
+    return np.asarray(_gram(rows, theta))
+
+
+_gram = jax.jit(lambda rows, theta: rows.gram(theta))

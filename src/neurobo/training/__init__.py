@@ -1,0 +1,1 @@
+"""Residuals, Gauss-Newton and Adam, Nyström landmarks, incremental Cholesky."""
