@@ -25,9 +25,9 @@ from botorch.fit import fit_gpytorch_mll
 from botorch.models import SingleTaskGP
 from gpytorch.mlls import ExactMarginalLogLikelihood
 
-from neurobo.surrogates import evidence
 from neurobo.data.observations import Data
 from neurobo.networks.infinite_width import Wide
+from neurobo.surrogates import evidence
 
 N, D, BEFORE = 200, 20, 182
 WIDE = Wide(1, "erf")

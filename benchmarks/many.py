@@ -19,8 +19,8 @@ import numpy as np
 from scipy.stats import wilcoxon
 
 import neurobo
-from neurobo.training import landmarks
 from neurobo.bench.problems import problem
+from neurobo.training import landmarks
 
 RESULTS = Path("results/many/runs.jsonl")
 PROBLEMS = ("levy-15", "ackley-10")

@@ -31,13 +31,13 @@ import jax.numpy as jnp
 import numpy as np
 
 import neurobo
-from neurobo.physics import warnings as law_doubts
 from neurobo.bench.peers import method
 from neurobo.bench.problems import problem
 from neurobo.bench.records import Job
 from neurobo.bench.run_one import run_on
 from neurobo.bench.stats import LEVEL, adjusted, lower
 from neurobo.errors import NeuroboWarning
+from neurobo.physics import warnings as law_doubts
 from neurobo.physics.pde import laplacian
 from neurobo.search.initial_design import default_size
 

@@ -22,10 +22,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from neurobo.training import solver as solve
 from neurobo.networks.architectures import MLP
-from neurobo.training.residuals import ValueRows
+from neurobo.training import solver as solve
 from neurobo.training.blas_threads import one_blas_thread
+from neurobo.training.residuals import ValueRows
 
 CASES = [(64, MLP(5000, 1, "tanh")), (128, MLP(256, 2, "relu")), (256, MLP(1024, 1, "tanh"))]
 DIM, STEPS, RIDGE, GAMMA = 6, 5000, 1e-2, 1.5

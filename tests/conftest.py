@@ -13,7 +13,15 @@ from pathlib import Path
 from jaxtyping import install_import_hook
 
 # Before anything imports neurobo.
-CORE = ("data", "networks", "rows", "solve", "ntk", "posterior", "maximise")
+CORE = (
+    "data.observations",
+    "networks.architectures",
+    "networks.infinite_width",
+    "training.residuals",
+    "training.solver",
+    "surrogates.draws",
+    "search.optimiser",
+)
 install_import_hook([f"neurobo.{name}" for name in CORE], "typecheck.check")
 
 # Two test processes and all that they start share what XLA has compiled.

@@ -7,11 +7,11 @@ import pytest
 from jax.test_util import check_grads
 from scipy import integrate, stats
 
-from neurobo.surrogates import gaussian_process as gp
 from neurobo.acquisition.functions import LogExpectedImprovement, LowerBound, log_improvement
 from neurobo.data.observations import Data
-from neurobo.surrogates.evidence import Hyper
 from neurobo.networks.infinite_width import Wide
+from neurobo.surrogates import gaussian_process as gp
+from neurobo.surrogates.evidence import Hyper
 
 
 def _posterior() -> gp.GP:

@@ -12,13 +12,13 @@ from jax import Array
 
 import neurobo
 from neurobo.algorithm.auto import credit
-from neurobo.search import trust_region as trust
 from neurobo.algorithm.auto.members import MEMBERS
 from neurobo.algorithm.ntk_gp import NTKGP
 from neurobo.data.observations import Data
 from neurobo.errors import InvalidInput
-from neurobo.search.optimiser import RADIUS, Score
 from neurobo.integrations.optuna.attributes import member_of
+from neurobo.search import trust_region as trust
+from neurobo.search.optimiser import RADIUS, Score
 
 NAMES = list(MEMBERS)
 

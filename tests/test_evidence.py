@@ -8,13 +8,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from neurobo.surrogates import evidence
-
-from neurobo.surrogates import gaussian_process as gp
 from neurobo.data.observations import Data, standardise
-from neurobo.surrogates.evidence import Hyper, Likelihood
 from neurobo.networks.architectures import MLP
 from neurobo.networks.infinite_width import Wide, kernels
+from neurobo.surrogates import evidence
+from neurobo.surrogates import gaussian_process as gp
+from neurobo.surrogates.evidence import Hyper, Likelihood
 
 WIDE = Wide(1, "erf")
 

@@ -11,10 +11,10 @@ import pytest
 from scipy.stats import qmc
 
 import neurobo
+from neurobo.acquisition.constraints import Feasibility
+from neurobo.acquisition.failure_regions import ENOUGH, explained
 from neurobo.data.observations import CRASH, Data, Trials
 from neurobo.errors import InvalidInput, NeuroboWarning
-from neurobo.acquisition.failure_regions import ENOUGH, explained
-from neurobo.acquisition.constraints import Feasibility
 from neurobo.space.search_space import Space
 
 BOX: Any = [(-5.0, 5.0), (-5.0, 5.0)]

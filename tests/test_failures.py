@@ -15,8 +15,8 @@ from optuna.trial import TrialState
 
 import neurobo
 from neurobo.errors import EvaluationFailed, NeuroboWarning
-from neurobo.running.failures import Failures, is_programming_error
 from neurobo.integrations.optuna.attributes import counting
+from neurobo.running.failures import Failures, is_programming_error
 from neurobo.running.workers import Outcome
 
 FAST = neurobo.NeuralGreedy(width=32, gamma=2.0)

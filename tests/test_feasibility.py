@@ -14,12 +14,12 @@ from scipy.stats import norm
 from small import ALGORITHMS
 
 import neurobo
+from neurobo.acquisition.constraints import Bounds, Feasibility, Reaching, Within, search
 from neurobo.acquisition.functions import log_probability
 from neurobo.data.observations import CRASH, Data, Scale, Trials
 from neurobo.errors import InvalidInput, NeuroboWarning
-from neurobo.acquisition.constraints import Bounds, Feasibility, Reaching, Within, search
-from neurobo.search.optimiser import evaluate, minimise
 from neurobo.integrations.optuna.sampler import trials_of_study
+from neurobo.search.optimiser import evaluate, minimise
 from neurobo.space.search_space import Space
 from neurobo.suggestion import Plan, next_points
 

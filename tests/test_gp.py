@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import neurobo
-from neurobo.surrogates import gaussian_process as gp
-from neurobo.surrogates import draws as posterior
 from neurobo.data.observations import Data
-from neurobo.surrogates.evidence import JITTER, Hyper
 from neurobo.networks.architectures import MLP
 from neurobo.networks.infinite_width import Wide, kernels
+from neurobo.surrogates import draws as posterior
+from neurobo.surrogates import gaussian_process as gp
+from neurobo.surrogates.evidence import JITTER, Hyper
 
 HYPER = Hyper(gamma=(1.5, 0.7), scale=1.7, noise=0.1, scales=(1.0, 0.6))
 N = 600

@@ -11,11 +11,11 @@ import pytest
 from scipy.stats import norm
 
 import neurobo
-from neurobo.surrogates import gaussian_process as gp
-from neurobo.data.observations import Data
-from neurobo.surrogates.evidence import Hyper
 from neurobo.acquisition.noisy_improvement import Truths, noisy_improvement, truths
+from neurobo.data.observations import Data
 from neurobo.networks.infinite_width import Wide
+from neurobo.surrogates import gaussian_process as gp
+from neurobo.surrogates.evidence import Hyper
 
 HYPER = Hyper(gamma=(1.5, 0.7), scale=1.7, noise=0.1, scales=(1.0, 0.6))
 WIDE = Wide(1, "erf")

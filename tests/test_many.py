@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 import neurobo
-from neurobo.surrogates import gaussian_process as gp
-from neurobo.training import landmarks
 from neurobo.data.observations import Data
-from neurobo.surrogates.evidence import Hyper
 from neurobo.networks.architectures import MLP
 from neurobo.networks.infinite_width import Wide
+from neurobo.surrogates import gaussian_process as gp
 from neurobo.surrogates.draws import Recipe, draw
+from neurobo.surrogates.evidence import Hyper
+from neurobo.training import landmarks
 from neurobo.training.solver import gauss_newton_together, steps_for
 
 N, D = 300, 3

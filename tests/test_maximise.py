@@ -15,10 +15,10 @@ from test_space import spaces
 import neurobo
 from neurobo.data.observations import Data
 from neurobo.errors import NeuroboWarning, SpaceExhausted
-from neurobo.search.optimiser import APART, Region, any_free, evaluate, minimise
 from neurobo.networks.architectures import MLP
-from neurobo.surrogates.draws import Recipe, draw
+from neurobo.search.optimiser import APART, Region, any_free, evaluate, minimise
 from neurobo.space.search_space import SAME_POINT, Space
+from neurobo.surrogates.draws import Recipe, draw
 
 
 @jax.tree_util.register_dataclass

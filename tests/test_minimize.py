@@ -285,7 +285,7 @@ import signal, sys, neurobo
 
 class PressesCtrlC:
     def find_spec(self, name, path=None, target=None):
-        if name == "neurobo.sampler":
+        if name == "neurobo.integrations.optuna.sampler":
             signal.raise_signal(signal.SIGINT)
 
 signal.signal(signal.SIGINT, signal.default_int_handler)

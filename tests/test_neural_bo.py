@@ -12,10 +12,10 @@ import pytest
 from jax.flatten_util import ravel_pytree
 
 import neurobo
-from neurobo.training import incremental_cholesky as growing
-from neurobo.search import trust_region as trust
 from neurobo.algorithm import neural_bo
 from neurobo.data.observations import Data
+from neurobo.search import trust_region as trust
+from neurobo.training import incremental_cholesky as growing
 
 SMALL = neurobo.NeuralBO(width=12, gamma=1.1, noise=0.05, nu=0.7)
 KEY = jax.random.key(3)

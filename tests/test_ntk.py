@@ -6,9 +6,6 @@ import numpy as np
 import pytest
 from jax.test_util import check_grads
 
-from neurobo.surrogates import evidence
-
-from neurobo.surrogates import gaussian_process as gp
 from neurobo.data.observations import Data
 from neurobo.errors import InvalidInput
 from neurobo.networks.architectures import ACTIVATIONS, MLP, on_sphere
@@ -21,6 +18,8 @@ from neurobo.networks.infinite_width import (
     kernels,
     moments_by_quadrature,
 )
+from neurobo.surrogates import evidence
+from neurobo.surrogates import gaussian_process as gp
 from neurobo.training.residuals import GeneralRows
 
 GAMMA = np.array([1.4, 0.5])  # jnp would round it to float32 here

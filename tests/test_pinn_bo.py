@@ -16,12 +16,16 @@ from jax.flatten_util import ravel_pytree
 from scipy.stats import multivariate_normal
 
 import neurobo
-from neurobo.physics import evidence as law_evidence
 from neurobo.algorithm import PINNBO
 from neurobo.data.observations import Data, Trials, units
 from neurobo.errors import InvalidInput, NeuroboWarning
+from neurobo.networks.architectures import MLP
+from neurobo.networks.infinite_width import information_gain
+from neurobo.physics import evidence as law_evidence
 from neurobo.physics.evidence import Kernels
 from neurobo.physics.features import features
+from neurobo.physics.laws import bind
+from neurobo.physics.pde import PDE, d2, laplacian, partial
 from neurobo.physics.surrogate import (
     Hyper,
     Known,
@@ -32,10 +36,6 @@ from neurobo.physics.surrogate import (
     trained,
     trained_rows,
 )
-from neurobo.physics.laws import bind
-from neurobo.networks.architectures import MLP
-from neurobo.networks.infinite_width import information_gain
-from neurobo.physics.pde import PDE, d2, laplacian, partial
 from neurobo.space.search_space import Space
 
 FAST = PINNBO(width=128)

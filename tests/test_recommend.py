@@ -12,8 +12,8 @@ from optuna.distributions import BaseDistribution, FloatDistribution
 from optuna.trial import create_trial
 
 import neurobo
-from neurobo.errors import InvalidInput, NeuroboError
 from neurobo.analysis.recommendation import Recommendation
+from neurobo.errors import InvalidInput, NeuroboError
 from neurobo.space.search_space import Space
 
 BOX: dict[str, BaseDistribution] = {

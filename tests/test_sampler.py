@@ -17,13 +17,13 @@ from optuna.testing.pytest_samplers import (
 from optuna.trial import TrialState
 
 import neurobo
-from neurobo.integrations.optuna import sampler as sampler_file
 from neurobo.data.observations import Data, Trials
 from neurobo.errors import InvalidInput, NeuroboWarning
+from neurobo.integrations.optuna import sampler as sampler_file
+from neurobo.integrations.optuna.attributes import VOID, mark_void, void_numbers
 from neurobo.integrations.optuna.sampler import trials_of_study
 from neurobo.space.search_space import Space
 from neurobo.suggestion import Proposal, next_point
-from neurobo.integrations.optuna.attributes import VOID, mark_void, void_numbers
 
 FAST = neurobo.NeuralGreedy(width=64, gamma=2.0)
 SPACE = {"x": (-5.0, 5.0), "n": neurobo.Int(0, 50)}

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import neurobo
-from neurobo.errors import InvalidInput
 from neurobo.acquisition.exploration import cbo_beta, greedy_nu, neural_bo_nu, sto_beta
+from neurobo.errors import InvalidInput
 
 
 def test_schedules_are_the_papers_formulas() -> None:

@@ -9,10 +9,10 @@ import pytest
 from jax.flatten_util import ravel_pytree
 from jax.test_util import check_grads
 
-from neurobo.training import solver as solve
 from neurobo.data.observations import Data
 from neurobo.networks.architectures import MLP
 from neurobo.surrogates.draws import Recipe, draw
+from neurobo.training import solver as solve
 from neurobo.training.residuals import GeneralRows, ValueRows
 from neurobo.training.solver import JITTER, Problem, adam, gauss_newton
 

@@ -5,8 +5,8 @@ import pytest
 
 import neurobo
 from neurobo.errors import InvalidInput
-from neurobo.space.search_space import Space
 from neurobo.search.initial_design import DESIGNS, default_size, paper_size, start_point, start_size
+from neurobo.space.search_space import Space
 
 SPACE = Space.of([(0, 1)] * 3)
 

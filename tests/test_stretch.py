@@ -16,9 +16,9 @@ from scipy.stats import qmc
 import neurobo
 from neurobo.data.observations import Data, standardise
 from neurobo.errors import InvalidInput
-from neurobo.surrogates.evidence import Likelihood, scheduled
 from neurobo.networks.architectures import stretched
 from neurobo.networks.infinite_width import Wide
+from neurobo.surrogates.evidence import Likelihood, scheduled
 from neurobo.surrogates.input_warping import Stretch, stretch_for
 
 WIDE = Wide(1, "erf", sphere=True)

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from jax.flatten_util import ravel_pytree
 
-from neurobo.surrogates import linearised as tangents
 from neurobo.data.observations import Data
 from neurobo.networks.architectures import CNN, MLP, Architecture
+from neurobo.surrogates import linearised as tangents
 from neurobo.surrogates.draws import Network, Recipe, draw
 from neurobo.surrogates.linearised import Diagonal, Exact
 

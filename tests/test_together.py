@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from jax.flatten_util import ravel_pytree
 
-from neurobo.surrogates import evidence
 from neurobo.data.observations import Data
 from neurobo.networks.architectures import MLP
+from neurobo.surrogates import evidence
+from neurobo.surrogates.multi_output import STEPS, Together, learn, shared_hyper
 from neurobo.training.residuals import ValueRows
 from neurobo.training.solver import Problem, gauss_newton
-from neurobo.surrogates.multi_output import STEPS, Together, learn, shared_hyper
 
 NETWORK = MLP(12, 1, "erf")
 KEY = jax.random.key(5)

@@ -11,8 +11,8 @@ from scipy.stats import qmc
 import neurobo
 from neurobo.data.observations import Data, Scale, standardise
 from neurobo.errors import InvalidInput
-from neurobo.surrogates.evidence import Hyper, scheduled
 from neurobo.networks.infinite_width import Wide
+from neurobo.surrogates.evidence import Hyper, scheduled
 from neurobo.surrogates.output_warping import BENDS, Warp, choose, warp_for
 
 WIDE = Wide(1, "erf", sphere=True)

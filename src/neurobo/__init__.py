@@ -5,16 +5,13 @@ Names are loaded when first used, so that `import neurobo` stays fast and quiet.
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from neurobo.running.interrupts import deferred
 
 if TYPE_CHECKING:
     from neurobo import physics as physics
-    from neurobo import plots as plots
     from neurobo.algorithm import NTKGP as NTKGP
     from neurobo.algorithm import PINNBO as PINNBO
     from neurobo.algorithm import STOBNTS as STOBNTS
@@ -26,17 +23,18 @@ if TYPE_CHECKING:
     from neurobo.algorithm import NeuralGreedy as NeuralGreedy
     from neurobo.algorithm import NeuralLinear as NeuralLinear
     from neurobo.algorithm import algorithms as algorithms
-    from neurobo.space.distributions import categorical as Categorical  # noqa: N812
-    from neurobo.space.distributions import float_range as Float  # noqa: N812
-    from neurobo.space.distributions import int_range as Int  # noqa: N812
+    from neurobo.analysis import plots as plots
+    from neurobo.analysis.recommendation import recommend as recommend
     from neurobo.errors import EvaluationFailed as EvaluationFailed
     from neurobo.errors import NeuroboError as NeuroboError
     from neurobo.errors import SpaceExhausted as SpaceExhausted
-    from neurobo.running.minimisation import minimize as minimize
-    from neurobo.physics.pde import PDE as PDE
-    from neurobo.space.pool import Pool as Pool
-    from neurobo.analysis.recommendation import recommend as recommend
     from neurobo.integrations.optuna.sampler import NeuroSampler as NeuroSampler
+    from neurobo.physics import PDE as PDE
+    from neurobo.running.minimisation import minimize as minimize
+    from neurobo.space.distributions import categorical as Categorical  # noqa: N812
+    from neurobo.space.distributions import float_range as Float  # noqa: N812
+    from neurobo.space.distributions import int_range as Int  # noqa: N812
+    from neurobo.space.pool import Pool as Pool
     from neurobo.suggestion import suggest as suggest
 
 __version__ = "0.1.0"
@@ -48,7 +46,7 @@ _HOME = {
     "Float": ("neurobo.space.distributions", "float_range"),
     "Int": ("neurobo.space.distributions", "int_range"),
     "NTKGP": ("neurobo.algorithm", "NTKGP"),
-    "PDE": ("neurobo.physics.pde", "PDE"),
+    "PDE": ("neurobo.physics", "PDE"),
     "PINNBO": ("neurobo.algorithm", "PINNBO"),
     "STOBNTS": ("neurobo.algorithm", "STOBNTS"),
     "NeuralBO": ("neurobo.algorithm", "NeuralBO"),
@@ -61,9 +59,9 @@ _HOME = {
     "NeuroSampler": ("neurobo.integrations.optuna.sampler", "NeuroSampler"),
     "NeuroboError": ("neurobo.errors", "NeuroboError"),
     "SpaceExhausted": ("neurobo.errors", "SpaceExhausted"),
-    "algorithms": ("neurobo.algorithm", ""),  # a package that can be called
+    "algorithms": ("neurobo.algorithm", "algorithms"),
     "minimize": ("neurobo.running.minimisation", "minimize"),
-    "physics": ("neurobo.physics.pde", ""),
+    "physics": ("neurobo.physics", ""),
     "plots": ("neurobo.analysis.plots", ""),
     "recommend": ("neurobo.analysis.recommendation", "recommend"),
     "suggest": ("neurobo.suggestion", "suggest"),
@@ -107,17 +105,6 @@ def __getattr__(name: str) -> Any:
     if attribute:
         value = globals()[name] = getattr(value, attribute)
     return value
-
-
-class _Package(ModuleType):
-    """Keeps `neurobo.suggest` the function when the file suggest.py is imported, too."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if not (isinstance(value, ModuleType) and _HOME.get(name, ("", ""))[1]):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package
 
 
 def __dir__() -> list[str]:

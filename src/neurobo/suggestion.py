@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import jax
 import numpy as np
 
+from neurobo.acquisition.constraints import Bounds, Feasibility, search
+from neurobo.acquisition.failure_regions import without_random
 from neurobo.algorithm import Algorithm, Portfolio, check_physics, resolve
 from neurobo.data.observations import CRASH, Data, Trials
 from neurobo.errors import InvalidInput, check_count
-from neurobo.acquisition.failure_regions import without_random
-from neurobo.acquisition.constraints import Bounds, Feasibility, search
+from neurobo.search.initial_design import check_design, start_point, start_size
 from neurobo.search.optimiser import Score, minimise
 from neurobo.space.search_space import Params, Space, SpaceLike
-from neurobo.search.initial_design import check_design, start_point, start_size
 from neurobo.training.blas_threads import one_blas_thread
 
 if TYPE_CHECKING:
@@ -187,7 +187,9 @@ def check_seed(seed: int | None) -> int:
 def trials_of(space: Space, history: Any, pending: Sequence[Any] = ()) -> Trials:
     """A history in any of the forms that `suggest` takes."""
     if hasattr(history, "get_trials"):
-        from neurobo.integrations.optuna.sampler import trials_of_study  # Optuna's side of the house
+        from neurobo.integrations.optuna.sampler import (
+            trials_of_study,  # Optuna's side of the house
+        )
 
         found = trials_of_study(history, space)
         return replace(found, pending=[*found.pending, *map(space.params, pending)])

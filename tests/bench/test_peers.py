@@ -20,15 +20,15 @@ from scipy import stats
 from scipy.stats import qmc
 
 import neurobo
-from neurobo.algorithm import base as registry
+from neurobo.algorithm import registry
 from neurobo.bench.peers import Optimiser, Task, method, methods
 from neurobo.bench.peers.hebo_gp import PYTHON
 from neurobo.bench.peers.optuna_samplers import OptunaOptimiser
 from neurobo.bench.peers.plain import BEFORE_ANY_SUCCESS, PlainSpace, WorstSoFar
 from neurobo.bench.problem import Outcome
 from neurobo.errors import InvalidInput, MissingPackage, NeuroboError, SpaceExhausted
-from neurobo.space.search_space import Params, Space
 from neurobo.search.initial_design import start_point
+from neurobo.space.search_space import Params, Space
 
 CORE = {"random", "sobol", "optuna-tpe"}
 BOX = Space.of([(-5.0, 10.0), (0.0, 15.0)])

@@ -26,15 +26,15 @@ from sqlalchemy import create_engine
 from studies.made import FAST, NEUROBO, read, study
 from typer.testing import CliRunner, Result
 
+from neurobo.analysis.tally import Tally, duration
 from neurobo.cli.app import app
 from neurobo.errors import InvalidInput, MissingPackage, NeuroboError, SpaceExhausted
+from neurobo.integrations.optuna.attributes import void_numbers
 from neurobo.integrations.optuna.storage import StorageError
+from neurobo.running.workers import Outcome
 from neurobo.studies.ask_tell import ask_points, tell_result
 from neurobo.studies.lease import LEASE, give_up_expired
 from neurobo.studies.store import open_study
-from neurobo.analysis.tally import Tally, duration
-from neurobo.integrations.optuna.attributes import void_numbers
-from neurobo.running.workers import Outcome
 
 CONSTRAINED = FAST + 'constraints = ["cost"]'
 

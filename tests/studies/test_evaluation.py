@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 from studies.made import alive, read
 
+from neurobo.running.workers import Outcome
 from neurobo.studies import programs
 from neurobo.studies.objective import Requests, filled, outcome
 from neurobo.studies.programs import Programs
 from neurobo.studies.study_file import StudyFile
-from neurobo.running.workers import Outcome
 
 
 def _evaluate(file: StudyFile, *points: dict[str, Any]) -> list[Outcome]:

@@ -20,14 +20,14 @@ from optuna.trial import TrialState
 from studies.made import FAST, NEUROBO, alive, environment, read
 
 import neurobo
+from neurobo.analysis.tally import Tally
+from neurobo.integrations.optuna.attributes import FAILURE, void_numbers
 from neurobo.running.loop import ask
 from neurobo.running.progress import Silent
 from neurobo.studies import runner
 from neurobo.studies.lease import LEASE, give_up, give_up_expired, lease, new_trial, successor
 from neurobo.studies.store import open_study
 from neurobo.studies.study_file import StudyFile
-from neurobo.analysis.tally import Tally
-from neurobo.integrations.optuna.attributes import FAILURE, void_numbers
 
 TWO = "x = { low = -5.0, high = 5.0 }\nc = { choices = ['a', 'b', 'c'] }"
 GOAL = "def f(p):\n    return (p['x'] - 1) ** 2 + (p.get('c') == 'a')\n"

@@ -16,8 +16,8 @@ from browser import Window, on_laptop_and_phone
 from optuna.trial import TrialState, create_trial
 from studies.made import read
 
-from neurobo.errors import InvalidInput
 from neurobo.analysis.recommendation import recommend
+from neurobo.errors import InvalidInput
 from neurobo.studies.findings import MOST_POINTS, Findings, plus_minus, shown
 from neurobo.studies.pictures import write_pictures
 from neurobo.studies.report import write_report

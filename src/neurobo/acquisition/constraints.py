@@ -17,12 +17,12 @@ import numpy as np
 from jax import Array
 from jaxtyping import Float
 
-from neurobo.surrogates import multi_output as together
+from neurobo.acquisition.exploration import cbo_beta
 from neurobo.acquisition.functions import log_probability
 from neurobo.data.observations import CRASH, Data, Limit
-from neurobo.search.optimiser import RADIUS, Region, Score
 from neurobo.networks.architectures import Architecture, network_for
-from neurobo.acquisition.exploration import cbo_beta
+from neurobo.search.optimiser import RADIUS, Region, Score
+from neurobo.surrogates import multi_output as together
 from neurobo.surrogates.multi_output import Together
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import jax.numpy as jnp
 import numpy as np
 
-from neurobo.physics.surrogate import Known
-from neurobo.networks.infinite_width import information_gain, interaction_information
 from neurobo.acquisition.exploration import pinn_nu
+from neurobo.networks.infinite_width import information_gain, interaction_information
+from neurobo.physics.surrogate import Known
 
 
 def theory_nu(state: Known) -> float:

@@ -1,20 +1,10 @@
-"""The registry: registering an algorithm lists it, documents it and puts it under test.
+"""The algorithms: one short file each, which names its surrogate and its acquisition.
 
-`neurobo.algorithms` is this package and can be called: `neurobo.algorithms()` lists the names.
+Registering an algorithm lists it, documents it and puts it under test. The package is not called
+`algorithms` because `neurobo.algorithms()` is a public function.
 """
 
-import sys
-from types import ModuleType
-
 from neurobo.algorithm.auto.portfolio import Auto
-from neurobo.algorithm.registry import (
-    Algorithm,
-    Portfolio,
-    algorithms,
-    check_physics,
-    describe,
-    resolve,
-)
 from neurobo.algorithm.deep_ensemble import DeepEnsemble
 from neurobo.algorithm.neural_bandits import NeuralBandit
 from neurobo.algorithm.neural_bo import NeuralBO
@@ -23,6 +13,14 @@ from neurobo.algorithm.neural_greedy import NeuralGreedy
 from neurobo.algorithm.neural_linear import NeuralLinear
 from neurobo.algorithm.ntk_gp import NTKGP
 from neurobo.algorithm.pinn_bo import PINNBO
+from neurobo.algorithm.registry import (
+    Algorithm,
+    Portfolio,
+    algorithms,
+    check_physics,
+    describe,
+    resolve,
+)
 from neurobo.algorithm.sto_bnts import STOBNTS
 
 __all__ = [
@@ -43,11 +41,3 @@ __all__ = [
     "describe",
     "resolve",
 ]
-
-
-class _Listing(ModuleType):
-    def __call__(self) -> list[str]:
-        return algorithms()
-
-
-sys.modules[__name__].__class__ = _Listing

@@ -17,12 +17,12 @@ from jax import Array
 from jaxtyping import Float
 
 from neurobo.acquisition.functions import LogExpectedImprovement, expected, expected_best
-from neurobo.algorithm.registry import options, register
 from neurobo.algorithm.drawing import Gammas, check_gamma, hyper_for
+from neurobo.algorithm.registry import options, register
 from neurobo.data.observations import Data
 from neurobo.errors import check_choice, check_count
-from neurobo.search.optimiser import Region, Score
 from neurobo.networks.architectures import MLP, Architecture, Gamma, Theta, network_for
+from neurobo.search.optimiser import Region, Score
 from neurobo.surrogates.draws import Recipe, draw, draws
 from neurobo.training.solver import stacked
 

@@ -14,13 +14,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from neurobo.surrogates import linearised as tangents
 from neurobo.acquisition.functions import LowerBound
 from neurobo.algorithm.registry import options, register
 from neurobo.data.observations import Data
 from neurobo.errors import check_choice, check_number
-from neurobo.search.optimiser import Region, Score
 from neurobo.networks.architectures import MLP, network_for
+from neurobo.search.optimiser import Region, Score
+from neurobo.surrogates import linearised as tangents
 from neurobo.surrogates.draws import Recipe, draw
 
 

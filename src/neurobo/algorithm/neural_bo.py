@@ -17,16 +17,16 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from neurobo.surrogates import linearised as tangents
+from neurobo.acquisition.exploration import neural_bo_nu
 from neurobo.acquisition.functions import Pointwise
-from neurobo.algorithm.registry import options, register
 from neurobo.algorithm.drawing import Drawing, Radius
+from neurobo.algorithm.registry import options, register
 from neurobo.data.observations import Data
 from neurobo.errors import check_choice, check_count, check_number
-from neurobo.search.optimiser import Score
 from neurobo.networks.architectures import Theta
+from neurobo.search.optimiser import Score
+from neurobo.surrogates import linearised as tangents
 from neurobo.surrogates.draws import Draw, Network, Recipe, draw
-from neurobo.acquisition.exploration import neural_bo_nu
 
 
 @options

@@ -16,20 +16,19 @@ import numpy as np
 from jax import Array
 from jaxtyping import Float
 
-from neurobo.surrogates import multi_output as together
-
-from neurobo.search import trust_region as trust
+from neurobo.acquisition.constraints import Feasibility
 from neurobo.acquisition.functions import LogExpectedImprovement, expected, expected_best
-from neurobo.algorithm.registry import options, register
 from neurobo.algorithm.drawing import check_solver, smoothed
+from neurobo.algorithm.registry import options, register
 from neurobo.data.observations import Data
 from neurobo.errors import check_flag, check_number
-from neurobo.surrogates.evidence import Hyper
-from neurobo.acquisition.constraints import Feasibility
-from neurobo.search.optimiser import Region, Score
 from neurobo.networks.architectures import MLP, Architecture, network_for
 from neurobo.networks.infinite_width import Wide
+from neurobo.search import trust_region as trust
+from neurobo.search.optimiser import Region, Score
+from neurobo.surrogates import multi_output as together
 from neurobo.surrogates.draws import SOLVERS
+from neurobo.surrogates.evidence import Hyper
 from neurobo.surrogates.multi_output import Together
 
 

@@ -17,8 +17,8 @@ from jaxtyping import Float
 from neurobo.algorithm.registry import options, register
 from neurobo.data.observations import Data
 from neurobo.errors import check_number
-from neurobo.search.optimiser import Region, Score
 from neurobo.networks.architectures import MLP, Architecture, Gamma, Layer, Theta, network_for
+from neurobo.search.optimiser import Region, Score
 from neurobo.surrogates.draws import Draw, Network, Recipe, draw, normal
 from neurobo.training.residuals import OutputRows
 from neurobo.training.solver import Problem, linear

@@ -13,17 +13,21 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from neurobo.surrogates import evidence
-
-from neurobo.surrogates import gaussian_process as gp
-from neurobo.acquisition.functions import LogExpectedImprovement, LowerBound, expected, expected_best
+from neurobo.acquisition.exploration import sto_beta
+from neurobo.acquisition.functions import (
+    LogExpectedImprovement,
+    LowerBound,
+    expected,
+    expected_best,
+)
+from neurobo.acquisition.noisy_improvement import noisy_improvement, truths
 from neurobo.algorithm.registry import options, register
 from neurobo.data.observations import Data
 from neurobo.errors import check_choice, check_flag, check_number
-from neurobo.acquisition.noisy_improvement import noisy_improvement, truths
-from neurobo.search.optimiser import Region, Score
 from neurobo.networks.infinite_width import Wide
-from neurobo.acquisition.exploration import sto_beta
+from neurobo.search.optimiser import Region, Score
+from neurobo.surrogates import evidence
+from neurobo.surrogates import gaussian_process as gp
 
 NOISY = 1e-3
 """Variance of noise that counts, in units of the standardised objective."""

@@ -16,17 +16,17 @@ import jax.numpy as jnp
 from jax import Array
 
 from neurobo.acquisition.functions import LogExpectedImprovement, expected, expected_best
+from neurobo.acquisition.physics_exploration import theory_nu
 from neurobo.algorithm.registry import options, register
 from neurobo.data.observations import Data
 from neurobo.errors import InvalidInput, check_choice, check_number
-from neurobo.physics.warnings import warn_about_doubts
-from neurobo.physics.evidence import Settings, scheduled
-from neurobo.acquisition.physics_exploration import theory_nu
-from neurobo.physics.surrogate import Known, LawPosterior, condition, draws, posterior, trained
-from neurobo.physics.networks import candidates, doubt_is_cheap
-from neurobo.physics.laws import Laws
-from neurobo.search.optimiser import Region, Score
 from neurobo.networks.architectures import MLP
+from neurobo.physics.evidence import Settings, scheduled
+from neurobo.physics.laws import Laws
+from neurobo.physics.networks import candidates, doubt_is_cheap
+from neurobo.physics.surrogate import Known, LawPosterior, condition, draws, posterior, trained
+from neurobo.physics.warnings import warn_about_doubts
+from neurobo.search.optimiser import Region, Score
 from neurobo.surrogates.draws import SURROGATES
 
 

@@ -9,10 +9,10 @@ from optuna.search_space import intersection_search_space
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from neurobo.errors import InvalidInput, NeuroboError, check_flag
-from neurobo.space.search_space import Params, Space, SpaceLike
 from neurobo.analysis.predictions import ranked, surrogate
 from neurobo.analysis.tally import Tally
+from neurobo.errors import InvalidInput, NeuroboError, check_flag
+from neurobo.space.search_space import Params, Space, SpaceLike
 
 
 class Recommendation(NamedTuple):

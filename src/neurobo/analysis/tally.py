@@ -11,7 +11,6 @@ from typing import Any
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
-from neurobo.studies.lease import ATTEMPT, is_leased, seconds_left
 from neurobo.integrations.optuna.attributes import (
     FAILURE,
     INTERRUPTED,
@@ -21,6 +20,7 @@ from neurobo.integrations.optuna.attributes import (
     least_violating,
     replaced,
 )
+from neurobo.studies.lease import ATTEMPT, is_leased, seconds_left
 
 SPARKS = "▁▂▃▄▅▆▇█"
 

@@ -22,8 +22,8 @@ from neurobo.bench.problem import Outcome, Problem
 from neurobo.bench.problems import bbob, problem
 from neurobo.bench.records import Job, Record
 from neurobo.errors import MissingPackage, NeuroboError
-from neurobo.space.search_space import Params, Space
 from neurobo.search.initial_design import start_point
+from neurobo.space.search_space import Params, Space
 
 RECHECKS = 10
 """Fresh evaluations of the best point where noise hides how good it is."""

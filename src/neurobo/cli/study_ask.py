@@ -38,10 +38,10 @@ def ask(
     as_json: AsJson = False,
 ) -> None:
     """Reserve the next points to try, for people and programs that bring the values themselves."""
+    from neurobo.analysis.tally import short
     from neurobo.errors import check_number
     from neurobo.studies.ask_tell import ask_points
     from neurobo.studies.store import explained
-    from neurobo.analysis.tally import short
 
     if lease is not None:
         check_number("lease", lease, above=0)

@@ -27,8 +27,8 @@ from neurobo.errors import NeuroboError, check_choice
 if TYPE_CHECKING:
     from optuna.study import Study
 
-    from neurobo.studies.study_file import StudyFile
     from neurobo.analysis.tally import Tally
+    from neurobo.studies.study_file import StudyFile
 
 
 def _tallied(file: Path) -> tuple[StudyFile, Tally]:
@@ -41,8 +41,8 @@ def _tallied(file: Path) -> tuple[StudyFile, Tally]:
 
 def status(file: File = DEFAULT, as_json: AsJson = False) -> None:
     """How far a study is. Changes nothing."""
-    from neurobo.studies.lease import is_leased, seconds_left
     from neurobo.analysis.tally import as_dict, duration, elapsed, short
+    from neurobo.studies.lease import is_leased, seconds_left
 
     study_file, tally = _tallied(file)
     total = study_file.table.budget.trials

@@ -96,10 +96,10 @@ def run(
     Several runs of the same study work together, on one machine or, with a storage that all can
     reach, on many.
     """
+    from neurobo.integrations.optuna.attributes import INTERRUPTED
     from neurobo.studies import runner
     from neurobo.studies.live import display
     from neurobo.studies.runner import STOPPED
-    from neurobo.integrations.optuna.attributes import INTERRUPTED
 
     study_file = read_file(file)
     console = Console(stderr=as_json)

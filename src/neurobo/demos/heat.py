@@ -21,9 +21,9 @@ from neurobo.bench.problem import Problem
 from neurobo.bench.problems import problem
 from neurobo.bench.problems.physics import temperature
 from neurobo.errors import NeuroboWarning
-from neurobo.running.minimisation import minimize
 from neurobo.optional import require
 from neurobo.physics.pde import PDE
+from neurobo.running.minimisation import minimize
 from neurobo.search.initial_design import start_size
 
 GOAL = 0.95

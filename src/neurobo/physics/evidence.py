@@ -27,11 +27,11 @@ from jaxtyping import Float
 from scipy.linalg import cholesky, solve_triangular
 
 from neurobo.data.observations import Data
-from neurobo.physics.features import Around, Features, features
-from neurobo.physics.surrogate import ROUNDS, Hyper, Known, Units, known, law_targets, mean_of
-from neurobo.physics.networks import ample
-from neurobo.physics.laws import Laws
 from neurobo.networks.architectures import Additive, Architecture
+from neurobo.physics.features import Around, Features, features
+from neurobo.physics.laws import Laws
+from neurobo.physics.networks import ample
+from neurobo.physics.surrogate import ROUNDS, Hyper, Known, Units, known, law_targets, mean_of
 from neurobo.surrogates.linearised import tangent_kernel
 
 GAMMAS = tuple((w, b) for w in (0.7, 1.3, 2.5, 4.5, 8.0, 16.0, 32.0, 64.0) for b in (1.0, 3.0))

@@ -16,9 +16,9 @@ import numpy as np
 from jax import Array
 from jaxtyping import Float, Int
 
-from neurobo.physics.residuals import LawRows, sizes_of
-from neurobo.physics.laws import Law, Laws
 from neurobo.networks.architectures import Architecture, Gamma, Theta
+from neurobo.physics.laws import Law, Laws
+from neurobo.physics.residuals import LawRows, sizes_of
 from neurobo.surrogates.draws import Draw, random_network
 from neurobo.training.residuals import by_row
 

@@ -21,9 +21,9 @@ from jaxtyping import Float
 from optuna.distributions import FloatDistribution
 from scipy.stats import qmc
 
-from neurobo.space.encoders import Candidate, Matrix
 from neurobo.errors import InvalidInput
 from neurobo.physics.pde import PDE, Point
+from neurobo.space.encoders import Candidate, Matrix
 from neurobo.space.search_space import Space
 
 Physics = PDE | Sequence[PDE]

@@ -3,7 +3,7 @@
 A law is `residual(u, x)`: zero at every point x where it holds, if u is the objective as a function
 of one point. It may use any derivatives of u, and what is here helps to write them:
 
-    from neurobo.physics.pde import PDE, d2, laplacian, partial
+    from neurobo.physics import PDE, d2, laplacian, partial
 
     heat = PDE(lambda u, x: laplacian(u)(x))
     wave = PDE(lambda u, x: d2(u, "t")(x) - 340**2 * d2(u, "x")(x))

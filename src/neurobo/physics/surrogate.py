@@ -30,10 +30,10 @@ from jax.scipy.linalg import solve_triangular
 from jaxtyping import Float
 
 from neurobo.data.observations import Data, units
-from neurobo.physics.features import Around, Features, blocks, features, law_rows, phi_of
-from neurobo.physics.residuals import LinearRows, ValuesAndLaws, linearised
-from neurobo.physics.laws import Law, Laws
 from neurobo.networks.architectures import Architecture, Gamma, Theta
+from neurobo.physics.features import Around, Features, blocks, features, law_rows, phi_of
+from neurobo.physics.laws import Law, Laws
+from neurobo.physics.residuals import LinearRows, ValuesAndLaws, linearised
 from neurobo.surrogates.draws import Draw, Network, Tangent, normal, random_network, values_of
 from neurobo.training.residuals import TangentRows
 from neurobo.training.solver import Fit, Problem, gauss_newton, linear

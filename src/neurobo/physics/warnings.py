@@ -9,9 +9,9 @@ import numpy as np
 
 from neurobo.errors import NeuroboWarning
 from neurobo.physics.evidence import CLEARLY, TRUSTED
-from neurobo.physics.surrogate import Hyper
 from neurobo.physics.laws import Laws
 from neurobo.physics.pde import PDE
+from neurobo.physics.surrogate import Hyper
 
 _warned: WeakSet[PDE] = WeakSet()
 

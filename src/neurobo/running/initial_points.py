@@ -9,8 +9,8 @@ from optuna.study import Study
 from optuna.trial import TrialState
 
 from neurobo.errors import InvalidInput
-from neurobo.space.search_space import Params, Space
 from neurobo.integrations.optuna.attributes import counting
+from neurobo.space.search_space import Params, Space
 
 
 def initial_points(space: Space, initial: Any, n_trials: int) -> list[Params]:

@@ -13,14 +13,14 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
 
 from neurobo.errors import EvaluationFailed
+from neurobo.integrations.optuna.attributes import FAILURE, INTERRUPTED, counting, mark_void
+from neurobo.integrations.optuna.sampler import trials_of_study
 from neurobo.running.failures import Failures
 from neurobo.running.interrupts import deferred, remembered
 from neurobo.running.progress import Progress
-from neurobo.integrations.optuna.sampler import trials_of_study
+from neurobo.running.workers import Outcome, Workers
 from neurobo.space.search_space import Params, Space
 from neurobo.suggestion import is_exhausted
-from neurobo.integrations.optuna.attributes import FAILURE, INTERRUPTED, counting, mark_void
-from neurobo.running.workers import Outcome, Workers
 
 Callback = Callable[[Study, FrozenTrial], None]
 ID = "id"

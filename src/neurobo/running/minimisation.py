@@ -16,17 +16,17 @@ from optuna.trial import TrialState
 
 from neurobo.algorithm import Algorithm, resolve
 from neurobo.errors import InvalidInput, NeuroboWarning, check_choice, check_count, check_number
+from neurobo.integrations.optuna.attributes import FAILURE, counting, is_feasible, least_violating
+from neurobo.integrations.optuna.sampler import NeuroSampler
+from neurobo.integrations.optuna.storage import check_same, explained, opened, public_url, silent
+from neurobo.physics.laws import Physics
 from neurobo.running.failures import Failures, MaxFailures
 from neurobo.running.initial_points import enqueue, initial_points
-from neurobo.physics.laws import Physics
 from neurobo.running.loop import Alone, Callback, Run
 from neurobo.running.progress import Progress, Silent, Terminal
-from neurobo.integrations.optuna.sampler import NeuroSampler
-from neurobo.space.search_space import Space, SpaceLike
-from neurobo.search.initial_design import start_size
-from neurobo.integrations.optuna.storage import check_same, explained, opened, public_url, silent
-from neurobo.integrations.optuna.attributes import FAILURE, counting, is_feasible, least_violating
 from neurobo.running.workers import Caught, workers_for
+from neurobo.search.initial_design import start_size
+from neurobo.space.search_space import Space, SpaceLike
 
 Direction = Literal["minimize", "maximize"]
 

@@ -9,15 +9,15 @@ import numpy as np
 from jaxtyping import Float
 from scipy.stats import qmc
 
-from neurobo.surrogates import gaussian_process as gp
 from neurobo.acquisition.functions import Uncertainty
-from neurobo.space.encoders import Matrix
 from neurobo.data.observations import Data
 from neurobo.errors import InvalidInput, check_choice, check_count
-from neurobo.surrogates.evidence import unknown
-from neurobo.search.optimiser import any_free, first_free, minimise
 from neurobo.networks.infinite_width import Wide
+from neurobo.search.optimiser import any_free, first_free, minimise
+from neurobo.space.encoders import Matrix
 from neurobo.space.search_space import Space
+from neurobo.surrogates import gaussian_process as gp
+from neurobo.surrogates.evidence import unknown
 from neurobo.training.blas_threads import one_blas_thread
 
 DESIGNS = ("sobol", "lhs", "random", "uncertainty")

@@ -21,9 +21,9 @@ from scipy.optimize import minimize as scipy_minimize
 from scipy.spatial import KDTree
 from scipy.stats import qmc
 
-from neurobo.space.encoders import Matrix
 from neurobo.data.observations import Data
 from neurobo.errors import NeuroboWarning, SpaceExhausted
+from neurobo.space.encoders import Matrix
 from neurobo.space.search_space import Space
 
 Score = Callable[[Float[Array, "n d"]], Float[Array, " n"]]

@@ -17,9 +17,9 @@ from jaxtyping import Bool, Float, Int
 from optuna.distributions import BaseDistribution
 from scipy.optimize import Bounds
 
-from neurobo.space.encoders import Candidate, Matrix, parameter_of
-from neurobo.space.distributions import distribution_of, only_value
 from neurobo.errors import InvalidInput
+from neurobo.space.distributions import distribution_of, only_value
+from neurobo.space.encoders import Candidate, Matrix, parameter_of
 from neurobo.space.pool import CANDIDATE, Pool
 
 Params = dict[str, Any]

@@ -12,14 +12,14 @@ import numpy as np
 from neurobo.acquisition.functions import LogExpectedImprovement, expected_best
 from neurobo.algorithm import Auto
 from neurobo.algorithm.auto.members import MEMBERS
+from neurobo.analysis.predictions import Surrogate
 from neurobo.data.observations import Data
 from neurobo.errors import SpaceExhausted
+from neurobo.integrations.optuna.attributes import member_of
 from neurobo.search.optimiser import evaluate, minimise
 from neurobo.space.search_space import Space
 from neurobo.studies.findings import Findings
-from neurobo.analysis.predictions import Surrogate
 from neurobo.training.blas_threads import one_blas_thread
-from neurobo.integrations.optuna.attributes import member_of
 
 LITTLE = 1e-3
 """An improvement of less than this share of the middle half of the results is hardly one."""

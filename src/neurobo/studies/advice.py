@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from optuna.distributions import BaseDistribution, CategoricalDistribution
 
-from neurobo.space.encoders import Numeric
 from neurobo.page import Block, Box, Cell, Code, Details, Fact, Facts, Items, Table
+from neurobo.space.encoders import Numeric
 from neurobo.studies.account import Account
 from neurobo.studies.findings import FEW, Findings, plus_minus, shown
 

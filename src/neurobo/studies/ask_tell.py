@@ -11,14 +11,20 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 
 from neurobo.errors import InvalidInput, SpaceExhausted, check_choice
-from neurobo.running.loop import ask
+from neurobo.integrations.optuna.attributes import (
+    CORRECTION_OF,
+    FAILURE,
+    MEMBER,
+    RETRY_OF,
+    member_of,
+)
 from neurobo.integrations.optuna.sampler import trials_of_study
+from neurobo.running.loop import ask
+from neurobo.running.workers import Outcome
 from neurobo.studies.lease import give_up_expired, known_trials, lease, new_trial, successor
 from neurobo.studies.store import suggesting
 from neurobo.studies.study_file import StudyFile
 from neurobo.suggestion import is_exhausted
-from neurobo.integrations.optuna.attributes import CORRECTION_OF, FAILURE, MEMBER, RETRY_OF, member_of
-from neurobo.running.workers import Outcome
 
 LATE_FOR = "late_result_of"
 """The user attribute of a trial that holds the late result of another one: that one's number."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from optuna.trial import FrozenTrial
 
-from neurobo.space.encoders import Category, Numeric
+from neurobo.analysis.predictions import Slice
 from neurobo.page.charts import (
     COLOURS,
     Axis,
@@ -24,8 +24,8 @@ from neurobo.page.charts import (
     Rug,
     Segments,
 )
+from neurobo.space.encoders import Category, Numeric
 from neurobo.studies.findings import Findings, Influence, plus_minus, shown, thinned
-from neurobo.analysis.predictions import Slice
 
 BEST, OTHER, GOOD, FAILED, GREY = *COLOURS[:4], "#8a8f98"
 LINES = 300

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from neurobo.studies.ask_tell import OUTPUT
 from neurobo.analysis.tally import short
 from neurobo.integrations.optuna.attributes import FAILURE
+from neurobo.studies.ask_tell import OUTPUT
 
 LINES, WIDTH = 8, 200
 """How much of an evaluation's output is shown."""

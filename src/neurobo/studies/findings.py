@@ -14,14 +14,14 @@ from optuna.distributions import FloatDistribution
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from neurobo.space.encoders import Candidate
-from neurobo.page.charts import digits_for
-from neurobo.space.search_space import Space
-from neurobo.studies.study_file import StudyFile
 from neurobo.analysis.predictions import Contender, Slice, Surrogate, ranked, surrogate
 from neurobo.analysis.tally import Tally, duration, short
-from neurobo.studies.transfer import SOURCE
 from neurobo.integrations.optuna.attributes import FAILURE
+from neurobo.page.charts import digits_for
+from neurobo.space.encoders import Candidate
+from neurobo.space.search_space import Space
+from neurobo.studies.study_file import StudyFile
+from neurobo.studies.transfer import SOURCE
 
 MOST_SLICES = 12
 FEW = 10

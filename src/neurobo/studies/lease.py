@@ -23,9 +23,16 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 
 from neurobo.errors import InvalidInput
+from neurobo.integrations.optuna.attributes import (
+    FAILURE,
+    INTERRUPTED,
+    RETRY_OF,
+    VOID,
+    counting,
+    replaced,
+)
 from neurobo.integrations.optuna.sampler import suggested
 from neurobo.space.search_space import Space
-from neurobo.integrations.optuna.attributes import FAILURE, INTERRUPTED, RETRY_OF, VOID, counting, replaced
 
 LEASE = "neurobo:lease"
 ATTEMPT = "attempt"

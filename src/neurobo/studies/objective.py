@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from neurobo.errors import NeuroboError
+from neurobo.running.workers import Outcome
 from neurobo.space.pool import CANDIDATE
 from neurobo.studies.schema import StudyTable
 from neurobo.studies.study_file import StudyFile
-from neurobo.running.workers import Outcome
 
 NAMES = re.compile(r"\{\{|\}\}|\{([^{}]*)\}")
 """`{name}`, and doubled braces that stand for themselves."""

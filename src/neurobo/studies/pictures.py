@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 from optuna.study import Study
 
+from neurobo.analysis.predictions import Slice
 from neurobo.errors import InvalidInput
 from neurobo.optional import require
 from neurobo.page.charts import COLOURS
 from neurobo.page.still import new_figure, plain, save, styled
 from neurobo.studies.findings import Findings, shown
 from neurobo.studies.study_file import StudyFile
-from neurobo.analysis.predictions import Slice
 
 BEST, OTHER, GREY = COLOURS[0], COLOURS[1], "#8a8f98"
 

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from typing import IO, Any, Self
 
 from neurobo.cli.cache import environment
-from neurobo.studies.objective import Requests, outcome
 from neurobo.running.workers import Outcome
+from neurobo.studies.objective import Requests, outcome
 
 GRACE = 2.0
 """Seconds between asking a program to end (SIGTERM) and ending it (SIGKILL)."""

@@ -14,9 +14,17 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
 
 from neurobo.errors import InvalidInput
+from neurobo.integrations.optuna.attributes import (
+    FAILURE,
+    INTERRUPTED,
+    VOID,
+    counting,
+    void_numbers,
+)
 from neurobo.running.loop import Callback, Run
 from neurobo.running.minimisation import stoppable
 from neurobo.running.progress import Progress
+from neurobo.running.workers import Outcome
 from neurobo.studies import ask_tell
 from neurobo.studies.failures import FailureNotes
 from neurobo.studies.lease import Renewal, give_up, give_up_expired, is_evaluated, lease, new_trial
@@ -24,8 +32,6 @@ from neurobo.studies.objective import Requests
 from neurobo.studies.programs import Programs
 from neurobo.studies.store import explained, open_study, suggesting
 from neurobo.studies.study_file import StudyFile
-from neurobo.integrations.optuna.attributes import FAILURE, INTERRUPTED, VOID, counting, void_numbers
-from neurobo.running.workers import Outcome
 
 NOT_NEEDED = "not needed: others had begun the last trial"
 STOPPED = "stopped"

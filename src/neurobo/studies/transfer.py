@@ -16,11 +16,17 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from neurobo.errors import InvalidInput, MissingPackage, did_you_mean
+from neurobo.integrations.optuna.attributes import (
+    FAILURE,
+    RETRY_OF,
+    counting,
+    is_feasible,
+    replaced,
+)
 from neurobo.space.search_space import Params, Space
 from neurobo.studies.objective import written
 from neurobo.studies.sheet import Sheet, read_sheet
 from neurobo.studies.study_file import StudyFile
-from neurobo.integrations.optuna.attributes import FAILURE, RETRY_OF, counting, is_feasible, replaced
 
 SOURCE = "imported_from"
 """The user attribute of an imported trial: the file's name, a digest of its content, the line."""

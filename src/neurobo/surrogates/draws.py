@@ -19,7 +19,15 @@ from jaxtyping import Float
 from neurobo.data.observations import Data
 from neurobo.networks.architectures import Architecture, Gamma, Theta
 from neurobo.training.residuals import Rows, TangentRows, ValueRows
-from neurobo.training.solver import Fit, Problem, adam, gauss_newton, gauss_newton_together, linear, sgd
+from neurobo.training.solver import (
+    Fit,
+    Problem,
+    adam,
+    gauss_newton,
+    gauss_newton_together,
+    linear,
+    sgd,
+)
 
 
 @jax.tree_util.register_dataclass

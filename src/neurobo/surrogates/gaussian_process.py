@@ -16,12 +16,12 @@ from jax import Array
 from jax.scipy.linalg import solve_triangular
 from jaxtyping import Float
 
-from neurobo.training import landmarks
 from neurobo.data.observations import Data
-from neurobo.surrogates.evidence import JITTER, Hyper
 from neurobo.networks.architectures import MLP, Gamma, on_sphere
 from neurobo.networks.infinite_width import Wide
 from neurobo.surrogates.draws import Network, Tangent, normal, random_network
+from neurobo.surrogates.evidence import JITTER, Hyper
+from neurobo.training import landmarks
 
 PRIOR_WIDTH = 4096
 """Width of the network whose tangent stands for a draw from the prior."""

@@ -11,9 +11,9 @@ import numpy as np
 from jaxtyping import Float
 
 from neurobo.data.observations import Data
-from neurobo.surrogates.evidence import Hyper, of_kernel
 from neurobo.networks.architectures import CNN
 from neurobo.surrogates.draws import random_network
+from neurobo.surrogates.evidence import Hyper, of_kernel
 from neurobo.training.residuals import ValueRows
 
 GAMMAS = ((1.5, 0.1), (1.5, 1.0), (3.0, 0.1))

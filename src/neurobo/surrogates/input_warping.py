@@ -16,12 +16,12 @@ import numpy as np
 from jax import Array
 from jaxtyping import Float
 
-from neurobo.surrogates import evidence
 from neurobo.acquisition.functions import Posterior
 from neurobo.data.observations import Data
-from neurobo.search.optimiser import Score
 from neurobo.networks.architectures import stretched
 from neurobo.networks.infinite_width import Wide
+from neurobo.search.optimiser import Score
+from neurobo.surrogates import evidence
 
 MOST = 128
 """Observations that decide: an even share of more."""

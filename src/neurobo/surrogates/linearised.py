@@ -17,12 +17,12 @@ import numpy as np
 from jax import Array
 from jaxtyping import Float
 
-from neurobo.training import landmarks
 from neurobo.data.observations import Data
-from neurobo.training.incremental_cholesky import BLOCK, inverse_factor
-from neurobo.training.landmarks import Explained
 from neurobo.networks.architectures import Architecture, Gamma, Theta
 from neurobo.surrogates.draws import Draw, Network, Tangent, normal, random_network
+from neurobo.training import landmarks
+from neurobo.training.incremental_cholesky import BLOCK, inverse_factor
+from neurobo.training.landmarks import Explained
 from neurobo.training.residuals import TangentRows
 from neurobo.training.solver import JITTER
 

@@ -24,13 +24,12 @@ from jax import Array
 from jax.scipy.linalg import solve_triangular
 from jaxtyping import Float, Int
 
-from neurobo.surrogates import evidence
-
-from neurobo.training import landmarks
 from neurobo.data.observations import Data
 from neurobo.networks.architectures import MLP, Architecture, Gamma, Theta
 from neurobo.networks.infinite_width import Wide
+from neurobo.surrogates import evidence
 from neurobo.surrogates.draws import random_network, solve
+from neurobo.training import landmarks
 from neurobo.training.residuals import ValueRows
 from neurobo.training.solver import JITTER, Problem, stacked
 

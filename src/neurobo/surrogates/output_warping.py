@@ -18,9 +18,9 @@ from functools import lru_cache
 import numpy as np
 from jaxtyping import Float
 
-from neurobo.surrogates import evidence
 from neurobo.data.observations import Data, Scale, standardise
 from neurobo.networks.infinite_width import Wide
+from neurobo.surrogates import evidence
 
 BENDS = (0.0, 1.0, 10.0, 100.0)
 """κ."""

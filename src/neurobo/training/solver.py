@@ -36,8 +36,8 @@ import optax
 from jax import Array
 from jaxtyping import Bool, Float, Int
 
-from neurobo.training import landmarks
 from neurobo.networks.architectures import Theta
+from neurobo.training import landmarks
 from neurobo.training.residuals import Rows
 
 JITTER = 1e-9

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from neurobo.algorithm.registry import Algorithm
 from neurobo.algorithm.auto.middle import Middle
 from neurobo.algorithm.neural_greedy import NeuralGreedy
 from neurobo.algorithm.ntk_gp import NTKGP
 from neurobo.algorithm.pinn_bo import PINNBO
+from neurobo.algorithm.registry import Algorithm
 
 
 class Member(NamedTuple):

@@ -12,11 +12,8 @@ from typing import NamedTuple
 
 from jax import Array
 
-from neurobo.algorithm.auto import credit
-
-from neurobo.search import trust_region as trust
 from neurobo.acquisition.functions import Posterior
-from neurobo.algorithm.registry import options, register
+from neurobo.algorithm.auto import credit
 from neurobo.algorithm.auto.members import (
     FIRST,
     LAWFUL,
@@ -27,13 +24,15 @@ from neurobo.algorithm.auto.members import (
     WIDE,
     Member,
 )
+from neurobo.algorithm.drawing import smoothed
 from neurobo.algorithm.ntk_gp import NTKGP
 from neurobo.algorithm.pinn_bo import PINNBO
-from neurobo.algorithm.drawing import smoothed
+from neurobo.algorithm.registry import options, register
 from neurobo.data.observations import Data
 from neurobo.errors import InvalidInput, check_flag
-from neurobo.surrogates.evidence import MANY
+from neurobo.search import trust_region as trust
 from neurobo.search.optimiser import Region, Score
+from neurobo.surrogates.evidence import MANY
 from neurobo.surrogates.input_warping import Stretch, stretch_for
 from neurobo.surrogates.output_warping import Chosen, warp_for
 

@@ -22,8 +22,8 @@ from neurobo.bench.peers import (
 from neurobo.bench.peers.base import Method, Optimiser, Task, split_options
 from neurobo.bench.problem import Law
 from neurobo.errors import InvalidInput, check_choice, did_you_mean
-from neurobo.physics.pde import PDE
 from neurobo.integrations.optuna.sampler import NeuroSampler
+from neurobo.physics.pde import PDE
 
 __all__ = ["Method", "Optimiser", "Task", "method", "methods"]
 

@@ -16,10 +16,10 @@ from optuna.distributions import CategoricalDistribution
 
 from neurobo.bench.peers.base import Task
 from neurobo.bench.problem import Outcome
-from neurobo.space.encoders import Matrix
 from neurobo.errors import InvalidInput, NeuroboWarning
-from neurobo.search.optimiser import any_free
 from neurobo.optional import require
+from neurobo.search.optimiser import any_free
+from neurobo.space.encoders import Matrix
 from neurobo.space.search_space import Params, Space
 
 PACKAGES = ("botorch", "gpytorch", "torch")

@@ -35,9 +35,9 @@ from neurobo.bench.peers.botorch_common import (
     random_point,
     tensor,
 )
-from neurobo.space.encoders import Matrix
 from neurobo.errors import check_count, check_number
 from neurobo.optional import require
+from neurobo.space.encoders import Matrix
 
 FEW = 10_000
 """Up to this many points of a finite space are tried one by one, as BoTorch recommends."""

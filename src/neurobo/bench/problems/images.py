@@ -17,9 +17,9 @@ from scipy.special import logsumexp, softmax
 
 from neurobo.bench.problem import Vector, of_function, of_vector
 from neurobo.bench.problems.stored import stored
-from neurobo.space.distributions import int_range
 from neurobo.errors import InvalidInput
 from neurobo.optional import require
+from neurobo.space.distributions import int_range
 from neurobo.space.search_space import Params, Space
 
 Images = Float[np.ndarray, "n 8 8"]

@@ -21,12 +21,12 @@ from optuna.trial import FrozenTrial, TrialState
 from neurobo.algorithm import Algorithm, check_physics, resolve
 from neurobo.data.observations import Trials
 from neurobo.errors import InvalidInput, NeuroboWarning
+from neurobo.integrations.optuna.attributes import MEMBER, is_crash, member_of, void_numbers
 from neurobo.physics.laws import Laws, Physics, bind
+from neurobo.search.initial_design import check_design, start_size
 from neurobo.space.pool import Pool
 from neurobo.space.search_space import Params, Space, SpaceLike
-from neurobo.search.initial_design import check_design, start_size
 from neurobo.suggestion import Plan, check_learn_failures, check_seed, is_exhausted, next_point
-from neurobo.integrations.optuna.attributes import MEMBER, is_crash, member_of, void_numbers
 
 # A RUNNING trial shows other workers only what its objective has asked for so far. The whole
 # suggestion is stored with it, in pieces that fit Optuna's limit on attribute length.
