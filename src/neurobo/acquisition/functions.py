@@ -117,7 +117,7 @@ class Uncertainty:
         return -self.posterior.mean_and_sd(x)[1] / self.posterior.prior_sd(x)
 
 
-def log_improvement(z: Float[Array, " n"]) -> Float[Array, " n"]:
+def log_improvement(z: Float[Array, "*n"]) -> Float[Array, "*n"]:
     """log(φ(z) + z Φ(z)), also where φ(z) underflows or the two terms cancel.
 
     Below zero it is log φ(z) + g(-z), with a smooth g that a polynomial gives to 1e-13; above, the

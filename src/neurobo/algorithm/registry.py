@@ -13,6 +13,7 @@ from neurobo.errors import InvalidInput, check_choice, did_you_mean
 from neurobo.search.optimiser import Region, Score
 
 
+@runtime_checkable
 class Algorithm(Protocol):
     """Fit the data, and say which score to minimise and where.
 
