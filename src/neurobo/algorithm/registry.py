@@ -112,6 +112,7 @@ def options(cls: type[T]) -> type[T]:
     cls = dataclasses.dataclass(frozen=True, kw_only=True)(cls)
     names = [f.name for f in dataclasses.fields(cls)]  # type: ignore[arg-type]
     init = cls.__init__
+    cls.__no_type_check__ = True  # type: ignore[attr-defined]  # the constructor refuses by itself
 
     def checked(self: Any, **given: Any) -> None:
         unknown = sorted(given.keys() - set(names))
