@@ -1,7 +1,7 @@
-"""The path of one suggestion, from a real trace: the pictures and counts of docs/architecture.md.
+"""What docs/architecture.md shows: the rooms, and the path of one suggestion from a real trace.
 
-    python benchmarks/architecture.py           # writes docs/pictures/path-*.svg, prints counts
-    python benchmarks/architecture.py --count   # prints counts only; also of older sources:
+    python benchmarks/architecture.py           # writes parts of the page and its pictures
+    python benchmarks/architecture.py --count   # prints counts only; of an older source:
     PYTHONPATH=/older/clone/src python benchmarks/architecture.py --count
 
 A profiler notes each call of a function of ours and the function of ours that called it. Each
@@ -10,10 +10,12 @@ trace has a process of its own: JAX looks into compiled functions only while it 
 
 from __future__ import annotations
 
+import ast
 import inspect
 import json
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -25,12 +27,15 @@ from typing import Any
 import neurobo
 
 HOME = Path(neurobo.__file__).parent
-PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
+PAGE = Path(__file__).parents[1] / "docs" / "architecture.md"
+PICTURES = PAGE.with_name("pictures")
 ROOMS = (
     "integrations", "suggestion", "algorithm", "search", "acquisition", "physics", "surrogates",
     "training", "networks", "data", "space",
 )  # fmt: skip
-"""Top to bottom: a room may only call rooms that come after it."""
+"""On the path, top to bottom: a room may only call rooms that come after it."""
+SHELLS = ("cli", "demos", "bench", "studies", "analysis", "running")
+LEAVES = ("page", "errors")
 PASS = "next_points"
 """The function that holds the whole pass."""
 N = 23
@@ -82,8 +87,8 @@ def sample() -> Callable[[], object]:
 
 CASES = {"suggest": suggest, "sampler": sample}
 TITLES = {
-    "suggest": "The files that one call of neurobo.suggest passes",
-    "sampler": "The files that one suggestion by NeuroSampler passes",
+    "suggest": "Files that one call of neurobo.suggest passes",
+    "sampler": "Files that one suggestion by NeuroSampler passes",
 }
 
 
@@ -134,7 +139,7 @@ def _on_path(code: CodeType) -> bool:
     file = _file(code)
     if not file or file in ("errors.py", "__init__.py") or code.co_name.startswith("<"):
         return False
-    return not (code.co_name.startswith("__") or _is_attribute(code))
+    return not _is_attribute(code)
 
 
 def _is_attribute(code: CodeType) -> bool:
@@ -148,26 +153,74 @@ def visits(calls: Sequence[Call]) -> list[Visit]:
     found: list[Visit] = []
     latest: dict[str, Visit] = {}
     left: set[str] = set()
-    """Files that the pass has called and come back from."""
+    """Files that the pass has called before the one that it called last."""
+    last = ""
     for call in calls:
-        again = call.by_pass and call.file != call.caller and call.file in left
+        if call.by_pass and call.file != call.caller and call.file != last:
+            left.add(last)
+            last = call.file
+            again = call.file in left
+        else:
+            again = False
         if call.file not in latest or again:
             latest[call.file] = Visit(call, [], again)
             found.append(latest[call.file])
         if call.function not in latest[call.file].functions:
             latest[call.file].functions.append(call.function)
-        if call.by_pass and call.file != call.caller:
-            left.add(call.file)
     return found
 
 
-def count(path: Sequence[Visit]) -> str:
-    files = {visit.call.file for visit in path}
-    again = [f"{v.call.file} ({', '.join(v.functions)})" for v in path if v.again]
-    return f"{len(files)} files; visited again by the pass: {', '.join(again) or 'none'}"
+def repeated(calls: Sequence[Call]) -> list[str]:
+    """Functions of algorithms that were called several times for the one suggestion."""
+    times = Counter(c.function for c in calls if _room(c.file).startswith("algorithm"))
+    return [f"{name} ×{n}" for name, n in times.items() if n > 1 and "__" not in name]
 
 
-ROW, COLUMN, LEFT, TOP = 30, 92, 20, 84
+def count(calls: Sequence[Call]) -> str:
+    path = visits(calls)
+    files = len({visit.call.file for visit in path})
+    again = [f"`{v.call.file}` ({', '.join(v.functions)})" for v in path if v.again]
+    return (
+        f"{files} files; the pass comes back to {', '.join(again) or 'none'}; functions of "
+        f"algorithms called again: {', '.join(repeated(calls)) or 'none'}"
+    )
+
+
+def rooms() -> str:
+    """A table of the packages: what lives there (its docstring) and the files."""
+    lines = ["| room | what lives there | files |", "|---|---|---|"]
+    for room in (*SHELLS, *ROOMS, *LEAVES):
+        folder = HOME / room
+        if not folder.is_dir():
+            home, files = HOME / f"{room}.py", "–"
+        else:
+            home = folder / "__init__.py"
+            files = ", ".join(f"`{name}`" for name in _below(folder))
+        about = (ast.get_docstring(ast.parse(home.read_text())) or "").partition("\n\n")[0]
+        name = f"{room}/" if folder.is_dir() else f"{room}.py"
+        lines.append(f"| `{name}` | {' '.join(about.split())} | {files} |")
+    return "\n".join(lines)
+
+
+def _below(folder: Path) -> list[str]:
+    """Modules of a room, and its packages with their modules."""
+    found = []
+    for path in sorted(folder.iterdir()):
+        if path.suffix == ".py" and path.stem != "__init__":
+            found.append(path.name)
+        elif (path / "__init__.py").exists():
+            found += [f"{path.name}/{name}" for name in _below(path)]
+    return found
+
+
+def written(text: str, part: str, content: str) -> str:
+    """A page with the content between a part's marks replaced."""
+    begin, end = f"<!-- {part} -->\n", f"\n<!-- end of {part} -->"
+    before, _, rest = text.partition(begin)
+    return before + begin + content + end + rest.partition(end)[2]
+
+
+ROW, COLUMN, STEP, LEFT, TOP = 30, 100, 20, 20, 84
 COLOURS = (
     "#7f7f7f", "#111111", "#8c564b", "#2ca02c", "#17becf", "#bcbd22", "#1f77b4", "#9467bd",
     "#e377c2", "#ff7f0e", "#d62728",
@@ -188,16 +241,19 @@ def picture(path: Sequence[Visit], title: str) -> str:
         x = _x(room)
         parts.append(f'<text x="{x}" y="60" fill="{colour}" font-weight="bold">{room}</text>')
         parts.append(f'<path d="M{x + 6} 68V{bottom}" stroke="{colour}" stroke-opacity="0.2"/>')
-    rows: dict[str, int] = {}
-    for row, visit in enumerate(path):
-        parts += _row(visit, row, rows.get(visit.call.caller))
-        rows[visit.call.file] = row
+    places: dict[str, tuple[int, int]] = {}
+    for row, visit in enumerate(v for v in path if _room(v.call.file) in ROOMS):
+        caller = places.get(visit.call.caller)
+        x, y = _x(_room(visit.call.file)), TOP + ROW * row
+        if caller is not None and caller[0] >= x:  # in the same room
+            x = caller[0] + STEP
+        places[visit.call.file] = x, y
+        parts += _row(visit, x, y, caller)
     return "\n".join([*parts, "</svg>\n"])
 
 
-def _row(visit: Visit, row: int, caller_row: int | None) -> list[str]:
+def _row(visit: Visit, x: int, y: int, caller: tuple[int, int] | None) -> list[str]:
     file = visit.call.file
-    x, y = _x(_room(file)), TOP + ROW * row
     colour = COLOURS[ROOMS.index(_room(file))]
     name, width = file.partition("/")[2] or file, 7.2 * len(file.partition("/")[2] or file) + 14
     fill = f'fill="white" stroke="{colour}" stroke-dasharray="4 2"' if visit.again else (
@@ -206,8 +262,8 @@ def _row(visit: Visit, row: int, caller_row: int | None) -> list[str]:
     words = ", ".join(f.rpartition(".")[2] for f in visit.functions[:3])
     more = ", …" if len(visit.functions) > 3 else ""
     parts = []
-    if caller_row is not None:
-        from_x, from_y = _x(_room(visit.call.caller)) + 6, TOP + ROW * caller_row + 20
+    if caller is not None:
+        from_x, from_y = caller[0] + 6, caller[1] + 20
         parts.append(
             f'<path d="M{from_x} {from_y}V{y + 10}H{x}" fill="none" stroke="#444" '
             'stroke-width="1.2"/>'
@@ -232,13 +288,18 @@ def _x(room: str) -> int:
 
 
 def main(*options: str) -> None:
+    counts = []
     for name, title in TITLES.items():
         script = [sys.executable, __file__, "--trace", name]
         shown = subprocess.run(script, check=True, stdout=subprocess.PIPE, text=True).stdout
-        path = visits([Call(**entry) for entry in json.loads(shown)])
-        print(f"{name}: {count(path)}")
+        calls = [Call(**entry) for entry in json.loads(shown)]
+        counts.append(f"- {title}: {count(calls)}.")
         if not options:
-            (PICTURES / f"path-{name}.svg").write_text(picture(path, title))
+            (PICTURES / f"path-{name}.svg").write_text(picture(visits(calls), title))
+    print("\n".join(counts))
+    if not options:
+        page = written(PAGE.read_text(), "rooms", rooms())
+        PAGE.write_text(written(page, "counts", "\n".join(counts)))
 
 
 if __name__ == "__main__":

@@ -156,7 +156,7 @@ class Laws:
         return replace(self, inputs=inputs)
 
 
-def bind(physics: Physics, space: Space, *, sign: float = 1.0, ordered: bool = True) -> Laws:
+def bind(physics: object, space: Space, *, sign: float = 1.0, ordered: bool = True) -> Laws:
     """Laws for a space, after all checks. The same for the same arguments: what is computed for
     them can be kept. `ordered` says whether the order of the parameters is the user's."""
     laws = (physics,) if isinstance(physics, PDE) else physics
