@@ -24,7 +24,7 @@ def small(name: str) -> Algorithm:
 WITH_A_LAW = "pinn-bo"
 """It has contract tests of its own."""
 ALGORITHMS = {name: small(name) for name in neurobo.algorithms() if name != WITH_A_LAW}
-EVERY_DAY = ("neural-greedy", "ntk-gp", "sto-bnts-linear")
+EVERY_DAY = ("neural-greedy", "auto", "ntk-gp", "sto-bnts-linear")
 
 
 def _some(names: tuple[str, ...]) -> list[Any]:
@@ -32,7 +32,5 @@ def _some(names: tuple[str, ...]) -> list[Any]:
     return [n if n in names else pytest.param(n, marks=slow) for n in ALGORITHMS]
 
 
-SOME_FAST = _some(EVERY_DAY)
-"""All algorithms, but few of them every day."""
-ONE_FAST = _some(EVERY_DAY[:1])
-"""All algorithms, but only the first every day."""
+TWO_FAST = _some(EVERY_DAY[:2])
+"""All algorithms, but only the first and the default every day."""

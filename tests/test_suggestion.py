@@ -11,7 +11,7 @@ import jax
 import numpy as np
 import optuna
 import pytest
-from small import ALGORITHMS, EVERY_DAY, ONE_FAST
+from small import ALGORITHMS, EVERY_DAY, TWO_FAST
 
 import neurobo
 from neurobo.errors import InvalidInput, SpaceExhausted
@@ -85,7 +85,7 @@ def test_every_algorithm_in_every_space(name: str, kind: str) -> None:
     assert points == again
 
 
-@pytest.mark.parametrize("name", ONE_FAST)
+@pytest.mark.parametrize("name", TWO_FAST)
 def test_with_nothing_known_there_is_still_a_suggestion(name: str) -> None:
     algorithm = ALGORITHMS[name]
     space = SPACES["floats"]
@@ -149,7 +149,7 @@ def test_units_of_the_objective_do_not_matter() -> None:
         assert found[0] == pytest.approx(base[0], rel=1e-6)
 
 
-@pytest.mark.parametrize("algorithm", ONE_FAST)
+@pytest.mark.parametrize("algorithm", TWO_FAST)
 @pytest.mark.parametrize(
     "values",
     [[2.0] * 40, [1e300, -1e300] * 20, [1e-300, 2e-300] * 20, [0.0] * 39 + [1e10]],
@@ -163,7 +163,7 @@ def test_odd_values_give_distinct_finite_points(algorithm: str, values: list[flo
     assert len({json.dumps(p) for p in [*points, *found]}) == 42
 
 
-@pytest.mark.parametrize("algorithm", ONE_FAST)
+@pytest.mark.parametrize("algorithm", TWO_FAST)
 def test_a_thousand_copies_of_one_point(algorithm: str) -> None:
     history = [({"x": 1.0, "y": 2.0}, float(i % 3)) for i in range(1000)]
     found = neurobo.suggest(FLOATS, history, n=2, algorithm=ALGORITHMS[algorithm], seed=0)

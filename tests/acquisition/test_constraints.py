@@ -185,10 +185,9 @@ def test_a_boundary_optimum_is_found() -> None:
     assert study.best_value < -math.sqrt(2) + 0.03
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["sto-bnts-linear", *(
-    pytest.param(n, marks=pytest.mark.slow) for n in ALGORITHMS if n != "sto-bnts-linear"
-)])  # fmt: skip
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[pytest.mark.slow] * (n != "auto")) for n in ALGORITHMS]
+)
 def test_every_algorithm_respects_constraints(name: str) -> None:
     """Where x + y is lowest is not allowed; the last suggestions know that."""
     history = _history(lambda p: {"half": -p["x"] - 0.5}, 24)

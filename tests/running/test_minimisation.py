@@ -20,7 +20,7 @@ import optuna
 import pandas as pd
 import pytest
 from optuna.trial import TrialState
-from small import ALGORITHMS, ONE_FAST
+from small import ALGORITHMS, TWO_FAST
 
 import neurobo
 from neurobo.errors import InvalidInput, NeuroboWarning
@@ -100,7 +100,7 @@ BAD_RETURNS: dict[str, Any] = {
 
 
 @pytest.mark.filterwarnings("ignore::neurobo.errors.NeuroboWarning")
-@pytest.mark.parametrize("algorithm", ONE_FAST)
+@pytest.mark.parametrize("algorithm", TWO_FAST)
 def test_bad_evaluations_are_recorded_as_failed_and_the_run_goes_on(algorithm: str) -> None:
     bad = list(BAD_RETURNS.values())
 
