@@ -24,7 +24,7 @@ from neurobo.bench.peers.botorch_gp import GaussianProcess
 from neurobo.bench.problem import Outcome, Problem, of_vector
 from neurobo.bench.problems import problem
 from neurobo.bench.run_one import start_design
-from neurobo.optional import require
+from neurobo.errors import require
 from neurobo.space.search_space import Params
 
 peers = pytest.mark.peers

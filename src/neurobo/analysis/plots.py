@@ -15,8 +15,7 @@ from jaxtyping import Float
 
 from neurobo.algorithm import Algorithm, resolve
 from neurobo.data.observations import Data, Trials, units
-from neurobo.errors import InvalidInput, check_choice, check_count
-from neurobo.optional import require
+from neurobo.errors import InvalidInput, check_choice, check_count, require
 from neurobo.page.still import new_figure
 from neurobo.search.optimiser import evaluate
 from neurobo.space.search_space import Params, Space, SpaceLike

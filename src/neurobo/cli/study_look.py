@@ -22,7 +22,7 @@ from neurobo.cli.shared import (
     print_best,
     say,
 )
-from neurobo.errors import NeuroboError, check_choice
+from neurobo.errors import NeuroboError, check_choice, require
 
 if TYPE_CHECKING:
     from optuna.study import Study
@@ -212,8 +212,6 @@ def dashboard(
     host: Annotated[str, typer.Option(help="Who may connect: this machine only.")] = "127.0.0.1",
 ) -> None:
     """Open optuna-dashboard on the study (needs the extra `dashboard`)."""
-    from neurobo.optional import require
-
     server = require("optuna_dashboard", extra="dashboard")
     _, study = open_file(file)
     say(f"http://{host}:{port}  (Ctrl-C ends it; constraints are not shown there)")

@@ -14,8 +14,7 @@ import numpy as np
 from optuna.study import Study
 
 from neurobo.analysis.predictions import Slice
-from neurobo.errors import InvalidInput
-from neurobo.optional import require
+from neurobo.errors import InvalidInput, require
 from neurobo.page.charts import COLOURS
 from neurobo.page.still import new_figure, plain, save, styled
 from neurobo.studies.findings import Findings, shown

@@ -10,7 +10,7 @@ import numpy as np
 from neurobo.bench.peers.base import Method, Task
 from neurobo.bench.peers.plain import Plain, PlainSpace, WorstSoFar
 from neurobo.bench.problem import Outcome
-from neurobo.optional import require
+from neurobo.errors import require
 from neurobo.space.search_space import Params
 
 

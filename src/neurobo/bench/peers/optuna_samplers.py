@@ -15,7 +15,7 @@ from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 
 from neurobo.bench.peers.base import Method, Task
 from neurobo.bench.problem import Outcome
-from neurobo.optional import require
+from neurobo.errors import require
 from neurobo.space.search_space import Params
 
 AfterStart = Callable[[Sequence[FrozenTrial]], BaseSampler]

@@ -15,7 +15,7 @@ from typing import Any
 from neurobo.bench.peers.base import Method, Task
 from neurobo.bench.peers.plain import Plain, PlainSpace, WorstSoFar
 from neurobo.bench.problem import Outcome
-from neurobo.optional import require
+from neurobo.errors import require
 from neurobo.space.search_space import Params
 
 SEED_OF_A_DETERMINISTIC_TRIAL = 0

@@ -20,8 +20,7 @@ from typing import Any
 import numpy as np
 
 from neurobo.bench.problem import Outcome, Problem
-from neurobo.errors import InvalidInput
-from neurobo.optional import require
+from neurobo.errors import InvalidInput, require
 from neurobo.space.search_space import Params, Space
 
 DIMENSIONS = (2, 3, 5, 10, 20, 40)

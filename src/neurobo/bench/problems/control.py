@@ -10,7 +10,7 @@ from scipy.interpolate import make_interp_spline
 
 from neurobo.bench.problem import Outcome, Problem, Vector, of_vector
 from neurobo.bench.problems.pushing import box2d
-from neurobo.optional import require
+from neurobo.errors import require
 from neurobo.space.search_space import Params, Space
 
 EPISODES = 20

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from neurobo.bench.problem import Outcome, Problem
-from neurobo.optional import require
+from neurobo.errors import require
 from neurobo.space.search_space import Params, Space
 
 Place = Float[np.ndarray, " 2"]
