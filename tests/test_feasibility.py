@@ -18,7 +18,7 @@ from neurobo.acquisition.constraints import Bounds, Feasibility, Reaching, Withi
 from neurobo.acquisition.functions import log_probability
 from neurobo.data.observations import CRASH, Data, Scale, Trials
 from neurobo.errors import InvalidInput, NeuroboWarning
-from neurobo.integrations.optuna.sampler import trials_of_study
+from neurobo.integrations.optuna.history import trials_of_study
 from neurobo.search.optimiser import evaluate, minimise
 from neurobo.space.search_space import Space
 from neurobo.suggestion import Plan, next_points

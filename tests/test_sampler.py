@@ -19,9 +19,8 @@ from optuna.trial import TrialState
 import neurobo
 from neurobo.data.observations import Data, Trials
 from neurobo.errors import InvalidInput, NeuroboWarning
-from neurobo.integrations.optuna import sampler as sampler_file
 from neurobo.integrations.optuna.attributes import VOID, mark_void, void_numbers
-from neurobo.integrations.optuna.sampler import trials_of_study
+from neurobo.integrations.optuna.history import store_suggestion, trials_of_study
 from neurobo.space.search_space import Space
 from neurobo.suggestion import Proposal, next_point
 
@@ -214,7 +213,7 @@ def test_two_processes_that_choose_the_same_point_at_once_do_not_keep_it(
         calls.append(proposal.params)
         if len(calls) == 1:
             rival = study._storage.create_new_trial(study._study_id)
-            sampler_file._store(study, study._storage.get_trial(rival), proposal.params)
+            store_suggestion(study, study._storage.get_trial(rival), proposal.params)
         return proposal
 
     monkeypatch.setattr("neurobo.integrations.optuna.sampler.next_point", with_a_rival)

@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from neurobo.errors import NeuroboError as NeuroboError
     from neurobo.errors import SpaceExhausted as SpaceExhausted
     from neurobo.integrations.optuna.sampler import NeuroSampler as NeuroSampler
+    from neurobo.integrations.stateless import suggest as suggest
     from neurobo.physics import PDE as PDE
     from neurobo.running.minimisation import minimize as minimize
     from neurobo.space.distributions import categorical as Categorical  # noqa: N812
     from neurobo.space.distributions import float_range as Float  # noqa: N812
     from neurobo.space.distributions import int_range as Int  # noqa: N812
     from neurobo.space.pool import Pool as Pool
-    from neurobo.suggestion import suggest as suggest
 
 __version__ = "0.1.0"
 
@@ -64,7 +64,7 @@ _HOME = {
     "physics": ("neurobo.physics", ""),
     "plots": ("neurobo.analysis.plots", ""),
     "recommend": ("neurobo.analysis.recommendation", "recommend"),
-    "suggest": ("neurobo.suggestion", "suggest"),
+    "suggest": ("neurobo.integrations.stateless", "suggest"),
 }
 
 __all__ = [

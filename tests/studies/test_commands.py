@@ -30,10 +30,11 @@ from neurobo.analysis.tally import Tally, duration
 from neurobo.cli.app import app
 from neurobo.errors import InvalidInput, MissingPackage, NeuroboError, SpaceExhausted
 from neurobo.integrations.optuna.attributes import void_numbers
+from neurobo.integrations.optuna.leases import LEASE
 from neurobo.integrations.optuna.storage import StorageError
 from neurobo.running.workers import Outcome
 from neurobo.studies.ask_tell import ask_points, tell_result
-from neurobo.studies.lease import LEASE, give_up_expired
+from neurobo.studies.lease import give_up_expired
 from neurobo.studies.store import open_study
 
 CONSTRAINED = FAST + 'constraints = ["cost"]'

@@ -17,7 +17,7 @@ from neurobo.analysis.tally import Tally
 from neurobo.cli.app import app
 from neurobo.errors import InvalidInput, NeuroboError
 from neurobo.integrations.optuna.attributes import counting, replaced
-from neurobo.integrations.optuna.sampler import trials_of_study
+from neurobo.integrations.optuna.history import trials_of_study
 from neurobo.running.workers import Outcome
 from neurobo.studies.ask_tell import ask_points, correct_result, tell_result
 from neurobo.studies.lease import give_up, retry

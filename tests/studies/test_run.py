@@ -22,10 +22,11 @@ from studies.made import FAST, NEUROBO, alive, environment, read
 import neurobo
 from neurobo.analysis.tally import Tally
 from neurobo.integrations.optuna.attributes import FAILURE, void_numbers
+from neurobo.integrations.optuna.leases import LEASE, lease
 from neurobo.running.loop import ask
 from neurobo.running.progress import Silent
 from neurobo.studies import runner
-from neurobo.studies.lease import LEASE, give_up, give_up_expired, lease, new_trial, successor
+from neurobo.studies.lease import give_up, give_up_expired, new_trial, successor
 from neurobo.studies.store import open_study
 from neurobo.studies.study_file import StudyFile
 

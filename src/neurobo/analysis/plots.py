@@ -15,11 +15,11 @@ from jaxtyping import Float
 
 from neurobo.algorithm import Algorithm, resolve
 from neurobo.data.observations import Data, Trials, units
-from neurobo.errors import InvalidInput, check_choice, check_count, require
+from neurobo.errors import InvalidInput, check_choice, check_count, check_seed, require
+from neurobo.integrations.history import trials_of
 from neurobo.page.still import new_figure
 from neurobo.search.optimiser import evaluate
 from neurobo.space.search_space import Params, Space, SpaceLike
-from neurobo.suggestion import check_seed, trials_of
 from neurobo.training.blas_threads import one_blas_thread
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from optuna.study import Study, StudyDirection
+from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from neurobo.integrations.optuna.attributes import (
@@ -20,7 +20,8 @@ from neurobo.integrations.optuna.attributes import (
     least_violating,
     replaced,
 )
-from neurobo.studies.lease import ATTEMPT, is_leased, seconds_left
+from neurobo.integrations.optuna.history import maximizes
+from neurobo.integrations.optuna.leases import ATTEMPT, is_leased, seconds_left
 
 SPARKS = "▁▂▃▄▅▆▇█"
 
@@ -49,7 +50,7 @@ class Tally:
             waiting=sum(t.state == TrialState.WAITING for t in everything),
             void=ended - len(trials) - exchanged,
             replaced=exchanged,
-            maximize=study.direction == StudyDirection.MAXIMIZE,
+            maximize=maximizes(study),
         )
 
     @property

@@ -22,7 +22,7 @@ from neurobo.cli.shared import (
     say,
     trial_number,
 )
-from neurobo.errors import InvalidInput
+from neurobo.errors import InvalidInput, check_number
 
 if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
@@ -39,7 +39,6 @@ def ask(
 ) -> None:
     """Reserve the next points to try, for people and programs that bring the values themselves."""
     from neurobo.analysis.tally import short
-    from neurobo.errors import check_number
     from neurobo.studies.ask_tell import ask_points
     from neurobo.studies.store import explained
 

@@ -42,7 +42,7 @@ def _tallied(file: Path) -> tuple[StudyFile, Tally]:
 def status(file: File = DEFAULT, as_json: AsJson = False) -> None:
     """How far a study is. Changes nothing."""
     from neurobo.analysis.tally import as_dict, duration, elapsed, short
-    from neurobo.studies.lease import is_leased, seconds_left
+    from neurobo.integrations.optuna.leases import is_leased, seconds_left
 
     study_file, tally = _tallied(file)
     total = study_file.table.budget.trials
@@ -212,7 +212,9 @@ def dashboard(
     host: Annotated[str, typer.Option(help="Who may connect: this machine only.")] = "127.0.0.1",
 ) -> None:
     """Open optuna-dashboard on the study (needs the extra `dashboard`)."""
+    from neurobo.integrations.optuna.compat import storage_of
+
     server = require("optuna_dashboard", extra="dashboard")
     _, study = open_file(file)
     say(f"http://{host}:{port}  (Ctrl-C ends it; constraints are not shown there)")
-    server.run_server(study._storage, host=host, port=port)
+    server.run_server(storage_of(study), host=host, port=port)

@@ -14,7 +14,8 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 
 from neurobo.errors import EvaluationFailed
 from neurobo.integrations.optuna.attributes import FAILURE, INTERRUPTED, counting, mark_void
-from neurobo.integrations.optuna.sampler import trials_of_study
+from neurobo.integrations.optuna.compat import stop_requested
+from neurobo.integrations.optuna.history import trials_of_study
 from neurobo.running.failures import Failures
 from neurobo.running.interrupts import deferred, remembered
 from neurobo.running.progress import Progress
@@ -132,13 +133,13 @@ class Run:
                 exhausted = self._loop(end, callbacks, display, raise_lost_interrupt)
         except KeyboardInterrupt:
             self._abandon(INTERRUPTED)
-            return self._how_far("interrupted")
+            return self.how_far("interrupted")
         except BaseException:
             self._abandon(INTERRUPTED)
             raise
         self._abandon(INTERRUPTED)  # asked for ahead, and no longer wanted
         if exhausted and self.home.finished < self.n_trials:
-            return self._how_far(f"space exhausted: all {self.space.size:.0f} points are evaluated")
+            return self.how_far(f"space exhausted: all {self.space.size:.0f} points are evaluated")
         return ""
 
     def _loop(
@@ -158,7 +159,7 @@ class Run:
         while True:
             raise_lost_interrupt()
             self.home.look_around()
-            going_on = time.monotonic() < end and not self.study._stop_flag and not exhausted
+            going_on = time.monotonic() < end and not stop_requested(self.study) and not exhausted
             going_on = going_on and not self.failures.undecided
             may_begin = self.ready and self.workers.free and (going_on or exhausted)
             if may_begin and self.batch == 1:
@@ -179,7 +180,7 @@ class Run:
             else:
                 return exhausted
 
-    def _how_far(self, what: str) -> str:
+    def how_far(self, what: str) -> str:
         return f"{what} after {self.home.finished} of {self.n_trials} trials"
 
     def _wants_more(self) -> bool:

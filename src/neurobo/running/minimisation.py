@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal
 
 import optuna
@@ -17,6 +16,7 @@ from optuna.trial import TrialState
 from neurobo.algorithm import Algorithm, resolve
 from neurobo.errors import InvalidInput, NeuroboWarning, check_choice, check_count, check_number
 from neurobo.integrations.optuna.attributes import FAILURE, counting, is_feasible, least_violating
+from neurobo.integrations.optuna.compat import stoppable
 from neurobo.integrations.optuna.sampler import NeuroSampler
 from neurobo.integrations.optuna.storage import check_same, explained, opened, public_url, silent
 from neurobo.physics.laws import Physics
@@ -176,17 +176,6 @@ def _open(
             sampler=sampler,
             load_if_exists=True,
         )
-
-
-@contextmanager
-def stoppable(study: Study) -> Iterator[None]:
-    """Let callbacks call `study.stop()`, which Optuna allows only inside its own loop."""
-    study._stop_flag = False
-    study._thread_local.in_optimize_loop = True
-    try:
-        yield
-    finally:
-        study._thread_local.in_optimize_loop = False
 
 
 def _failures(study: Study) -> str:

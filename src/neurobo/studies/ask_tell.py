@@ -11,6 +11,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 
 from neurobo.errors import InvalidInput, SpaceExhausted, check_choice
+from neurobo.integrations.optuna import compat
 from neurobo.integrations.optuna.attributes import (
     CORRECTION_OF,
     FAILURE,
@@ -18,10 +19,11 @@ from neurobo.integrations.optuna.attributes import (
     RETRY_OF,
     member_of,
 )
-from neurobo.integrations.optuna.sampler import trials_of_study
+from neurobo.integrations.optuna.history import trials_of_study
+from neurobo.integrations.optuna.leases import lease
 from neurobo.running.loop import ask
 from neurobo.running.workers import Outcome
-from neurobo.studies.lease import give_up_expired, known_trials, lease, new_trial, successor
+from neurobo.studies.lease import give_up_expired, known_trials, new_trial, successor
 from neurobo.studies.store import suggesting
 from neurobo.studies.study_file import StudyFile
 from neurobo.suggestion import is_exhausted
@@ -30,8 +32,6 @@ LATE_FOR = "late_result_of"
 """The user attribute of a trial that holds the late result of another one: that one's number."""
 OUTPUT = "output"
 """The user attribute with the end of what a failed evaluation printed."""
-CONSTRAINT = "constraints:"
-"""Where Optuna keeps constraints among the system attributes, each by its name."""
 
 
 class Asked(NamedTuple):
@@ -69,7 +69,7 @@ def tell_result(file: StudyFile, study: Study, number: int, outcome: Outcome) ->
     if trial.state == TrialState.WAITING:
         raise InvalidInput(f"trial {number} must be asked for before its result is told")
     try:
-        return record(study, trial._trial_id, outcome)
+        return record(study, trial, outcome)
     except UpdateFinishedTrialError:
         told = accept_late(study, number, outcome, _refuse)
         assert told is not None
@@ -80,17 +80,16 @@ def _refuse(reason: str) -> None:
     raise InvalidInput(reason)
 
 
-def record(study: Study, trial_id: int, outcome: Outcome) -> FrozenTrial:
+def record(study: Study, trial: Trial | FrozenTrial, outcome: Outcome) -> FrozenTrial:
     """Store a result; UpdateFinishedTrialError if the trial has ended meanwhile."""
-    storage = study._storage
     for name, value in (outcome.constraints or {}).items():
-        storage.set_trial_system_attr(trial_id, CONSTRAINT + name, value)
+        compat.set_constraint(study, trial, name, value)
     for name, value in _marks(outcome).items():
-        storage.set_trial_user_attr(trial_id, name, value)
+        compat.set_trial_user_attr(study, trial, name, value)
     state = TrialState.FAIL if outcome.failure else TrialState.COMPLETE
     values = None if outcome.failure else [outcome.value]
-    storage.set_trial_state_values(trial_id, state, values)
-    return storage.get_trial(trial_id)
+    compat.set_trial_state(study, trial, state, values)
+    return compat.stored_trial(study, trial)
 
 
 def _marks(outcome: Outcome) -> dict[str, Any]:
@@ -126,17 +125,14 @@ def accept_late(
             refuse(f"the late result of trial {number} is known already, as trial {told[0]}")
             return None
         return _add(study, trial, outcome, {LATE_FOR: number})
-    storage = study._storage
-    if again.state == TrialState.WAITING and storage.set_trial_state_values(
-        again._trial_id, TrialState.RUNNING
-    ):
-        params = again.system_attrs.get("fixed_params", {})
-        waiting = Trial(study, again._trial_id)
+    waiting = again.state == TrialState.WAITING
+    if waiting and compat.set_trial_state(study, again, TrialState.RUNNING):
+        params, live = compat.enqueued_params(again), compat.live_trial(study, again)
         for name, distribution in trial.distributions.items():
             if name in params:
-                ask(waiting, name, distribution)
-        storage.set_trial_user_attr(again._trial_id, LATE_FOR, number)
-        return record(study, again._trial_id, outcome)
+                ask(live, name, distribution)
+        compat.set_trial_user_attr(study, again, LATE_FOR, number)
+        return record(study, again, outcome)
     refuse(
         f"trial {number} ran out of its lease and was begun again as trial {again.number} "
         f"({again.state.name.lower()}); its late result is not taken, because the point would "

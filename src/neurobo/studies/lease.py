@@ -11,10 +11,7 @@ person; they do not see a trial that died before its first beat, and they work o
 
 from __future__ import annotations
 
-import os
-import platform
 import threading
-import time
 from collections.abc import Container, Sequence
 from typing import Any
 
@@ -23,6 +20,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 
 from neurobo.errors import InvalidInput
+from neurobo.integrations.optuna import compat
 from neurobo.integrations.optuna.attributes import (
     FAILURE,
     INTERRUPTED,
@@ -31,83 +29,33 @@ from neurobo.integrations.optuna.attributes import (
     counting,
     replaced,
 )
-from neurobo.integrations.optuna.sampler import suggested
+from neurobo.integrations.optuna.history import suggested
+from neurobo.integrations.optuna.leases import ATTEMPT, LEASE, is_leased, lease, seconds_left
 from neurobo.space.search_space import Space
-
-LEASE = "neurobo:lease"
-ATTEMPT = "attempt"
-"""The user attribute that counts how often the point was begun."""
-
-
-def lease(seconds: float, *, by_process: bool) -> dict[str, Any]:
-    """A lease from now on; `by_process` if it ends with this process at the latest."""
-    found: dict[str, Any] = {"until": time.time() + seconds, "by_process": by_process}
-    if by_process and (place := _place(os.getpid())) is not None:
-        found |= {"pid": os.getpid(), "place": place}
-    return found
-
-
-def _place(pid: int) -> str | None:
-    """The machine, its boot, the name space of process ids, and when the process began: what makes
-    a process id unique. None where that cannot be known, or for a process that is no more."""
-    try:
-        with open("/proc/sys/kernel/random/boot_id") as file:
-            boot = file.read().strip()
-        with open(f"/proc/{pid}/stat") as file:
-            fields = file.read().rpartition(")")[2].split()
-        if fields[0] == "Z":  # ended, and not yet noticed by its parent
-            return None
-        return f"{platform.node()}:{boot}:{os.stat('/proc/self/ns/pid').st_ino}:{fields[19]}"
-    except OSError:
-        return None
-
-
-def is_evaluated(trial: FrozenTrial) -> bool:
-    """Whether a process works on the trial now, not a person."""
-    return is_leased(trial) and bool(trial.system_attrs[LEASE].get("by_process"))
-
-
-def is_leased(trial: FrozenTrial) -> bool:
-    """Whether neurobo began the trial; others are none of our business."""
-    return trial.state == TrialState.RUNNING and LEASE in trial.system_attrs
-
-
-def seconds_left(trial: FrozenTrial) -> float:
-    """Of a running trial's lease; 0 if its holder is dead."""
-    held = trial.system_attrs[LEASE]
-    if "pid" in held:
-        here, there = _place(os.getpid()), held["place"]
-        same_machine = here is not None and here.rpartition(":")[0] == there.rpartition(":")[0]
-        if same_machine and _place(held["pid"]) != there:
-            return 0.0
-    return max(float(held["until"]) - time.time(), 0.0)
 
 
 def new_trial(study: Study, held: dict[str, Any]) -> Trial:
     """A trial that has its lease from its first moment on: a waiting one, or else a new one."""
-    study._thread_local.cached_all_trials = None
-    storage = study._storage
-    waiting = storage.get_all_trials(study._study_id, deepcopy=False, states=(TrialState.WAITING,))
-    for trial in waiting:
+    for trial in compat.waiting_trials(study):
         try:
             # Before it is taken: should this process die at once, somebody's lease runs out.
-            storage.set_trial_system_attr(trial._trial_id, LEASE, held)
-            if storage.set_trial_state_values(trial._trial_id, TrialState.RUNNING):
-                storage.set_trial_system_attr(trial._trial_id, LEASE, held)
-                return Trial(study, trial._trial_id)
+            compat.set_trial_system_attr(study, trial, LEASE, held)
+            if compat.set_trial_state(study, trial, TrialState.RUNNING):
+                compat.set_trial_system_attr(study, trial, LEASE, held)
+                return compat.live_trial(study, trial)
         except UpdateFinishedTrialError:
             continue
     template = create_trial(state=TrialState.RUNNING, system_attrs={LEASE: held})
-    return Trial(study, storage.create_new_trial(study._study_id, template))
+    return compat.begin_trial(study, template)
 
 
 class Renewal:
     """Renews the leases of this process's trials in a thread until it is left."""
 
     def __init__(self, study: Study, seconds: float) -> None:
-        self._storage, self._seconds = study._storage, seconds
-        self.held: set[int] = set()
-        """Ids of trials in the storage."""
+        self._study, self._seconds = study, seconds
+        self.held: dict[int, Trial] = {}
+        """Trials by number."""
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._renew, name="neurobo-leases", daemon=True)
 
@@ -120,19 +68,19 @@ class Renewal:
         self._thread.join()
 
     def hold(self, trial: Trial) -> None:
-        self.held.add(trial._trial_id)
+        self.held[trial.number] = trial
 
     def release(self, trial: Trial) -> None:
-        self.held.discard(trial._trial_id)
+        self.held.pop(trial.number, None)
 
     def _renew(self) -> None:
         while not self._over.wait(self._seconds / 3):
-            for trial_id in list(self.held):
+            for trial in list(self.held.values()):
                 try:
                     held = lease(self._seconds, by_process=True)
-                    self._storage.set_trial_system_attr(trial_id, LEASE, held)
+                    compat.set_trial_system_attr(self._study, trial, LEASE, held)
                 except (UpdateFinishedTrialError, KeyError):
-                    self.held.discard(trial_id)
+                    self.release(trial)
                 except StorageInternalError:
                     pass  # there is time for two more
 
@@ -142,13 +90,13 @@ def give_up_expired(
 ) -> list[int]:
     """Fail every trial whose lease has run out, and queue it again if it may be retried.
 
-    `without` are the ids of one's own, which a machine that slept has not renewed in time.
+    `without` are the numbers of one's own, which a machine that slept has not renewed in time.
     """
     running = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
     late = [
         trial
         for trial in running
-        if is_leased(trial) and trial._trial_id not in without and not seconds_left(trial)
+        if is_leased(trial) and trial.number not in without and not seconds_left(trial)
     ]
     reason = "lost: whoever evaluated it died, or did not renew its lease"
     return [t.number for t in late if give_up(study, t, space, retries, reason)]
@@ -161,16 +109,15 @@ def give_up(study: Study, trial: FrozenTrial, space: Space, retries: int, reason
     as an evaluation, and a new trial takes its turn.
     """
     attempt = int(trial.user_attrs.get(ATTEMPT, 1))
-    point = {**trial.system_attrs.get("fixed_params", {}), **suggested(trial)}
+    point = {**compat.enqueued_params(trial), **suggested(trial)}
     known = space.contains(point)
     again = attempt <= retries or reason == INTERRUPTED
-    storage, trial_id = study._storage, trial._trial_id
     try:
-        storage.set_trial_user_attr(trial_id, FAILURE, reason)
+        compat.set_trial_user_attr(study, trial, FAILURE, reason)
         if again or not known:
-            storage.set_trial_system_attr(trial_id, VOID, True)
+            compat.set_trial_system_attr(study, trial, VOID, True)
         # Only one of several that try succeeds.
-        storage.set_trial_state_values(trial_id, TrialState.FAIL)
+        compat.set_trial_state(study, trial, TrialState.FAIL)
     except UpdateFinishedTrialError:
         return False
     if again and known:

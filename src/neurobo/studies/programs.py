@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import IO, Any, Self
 
-from neurobo.cli.cache import environment
+from neurobo.running.compilation_cache import environment
 from neurobo.running.workers import Outcome
 from neurobo.studies.objective import Requests, outcome
 

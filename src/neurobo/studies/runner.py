@@ -21,13 +21,22 @@ from neurobo.integrations.optuna.attributes import (
     counting,
     void_numbers,
 )
+from neurobo.integrations.optuna.compat import (
+    request_stop,
+    set_trial_state,
+    set_trial_system_attr,
+    set_trial_user_attr,
+    stop_requested,
+    stoppable,
+    stored_trial,
+)
+from neurobo.integrations.optuna.leases import is_evaluated, lease
 from neurobo.running.loop import Callback, Run
-from neurobo.running.minimisation import stoppable
 from neurobo.running.progress import Progress
 from neurobo.running.workers import Outcome
 from neurobo.studies import ask_tell
 from neurobo.studies.failures import FailureNotes
-from neurobo.studies.lease import Renewal, give_up, give_up_expired, is_evaluated, lease, new_trial
+from neurobo.studies.lease import Renewal, give_up, give_up_expired, new_trial
 from neurobo.studies.objective import Requests
 from neurobo.studies.programs import Programs
 from neurobo.studies.store import explained, open_study, suggesting
@@ -56,7 +65,7 @@ class Shared:
         """How many trials this run evaluates now."""
 
     def look_around(self) -> None:
-        if self.study._stop_flag and not self._told_to_stop:
+        if stop_requested(self.study) and not self._told_to_stop:
             self._told_to_stop = True
             count = self.evaluating()
             self._note(
@@ -93,23 +102,21 @@ class Shared:
         if before < self._file.table.budget.trials:
             return trial
         self.leases.release(trial)
-        storage = self.study._storage
-        storage.set_trial_user_attr(trial._trial_id, FAILURE, NOT_NEEDED)
-        storage.set_trial_system_attr(trial._trial_id, VOID, True)
-        storage.set_trial_state_values(trial._trial_id, TrialState.FAIL)
+        set_trial_user_attr(self.study, trial, FAILURE, NOT_NEEDED)
+        set_trial_system_attr(self.study, trial, VOID, True)
+        set_trial_state(self.study, trial, TrialState.FAIL)
         return None
 
     def tell(self, trial: Trial, outcome: Outcome) -> FrozenTrial | None:
         self.leases.release(trial)
         if outcome.lost:
             self._note(f"trial {trial.number} was lost: {outcome.failure}")
-            give_up(self.study, self._stored(trial), self._file.space, self._retries,
-                    f"lost: {outcome.failure}")  # fmt: skip
+            self._give_up(trial, f"lost: {outcome.failure}")
             self.finished = len(counting(self.study))
             return None
         told: FrozenTrial | None
         try:
-            told = ask_tell.record(self.study, trial._trial_id, outcome)
+            told = ask_tell.record(self.study, trial, outcome)
         except UpdateFinishedTrialError:  # this machine slept, and the lease ran out
             told = ask_tell.accept_late(self.study, trial.number, outcome, self._note)
         self.finished = len(counting(self.study))
@@ -117,10 +124,9 @@ class Shared:
 
     def abandon(self, trial: Trial, reason: str) -> None:
         self.leases.release(trial)
-        give_up(self.study, self._stored(trial), self._file.space, self._retries, reason)
-
-    def _stored(self, trial: Trial) -> FrozenTrial:
-        return self.study._storage.get_trial(trial._trial_id)
+        give_up(
+            self.study, stored_trial(self.study, trial), self._file.space, self._retries, reason
+        )
 
     def wait_for_others(self) -> bool:
         """Should they die, there is work again. Programs end; people may take days."""
@@ -156,7 +162,7 @@ def run(
     home.evaluating = lambda: len(loop.running)
 
     def stop() -> None:
-        study._stop_flag = True  # the loop says so: a handler must not print into another print
+        request_stop(study)  # the loop says so: a handler must not print into another print
 
     with (
         explained(file),
@@ -167,8 +173,8 @@ def run(
         _two_interrupts(stop),
     ):
         why = loop.go(end, (FailureNotes(note), *callbacks), shown)
-    if not why and study._stop_flag:
-        why = loop._how_far(STOPPED)
+    if not why and stop_requested(study):
+        why = loop.how_far(STOPPED)
     return study, why
 
 
