@@ -15,6 +15,7 @@ from typer.main import get_command
 
 import neurobo
 from neurobo.cli.app import app
+from neurobo.studies.reader import read_study
 from neurobo.studies.reference import reference
 from neurobo.studies.schema import (
     Budget,
@@ -25,7 +26,6 @@ from neurobo.studies.schema import (
     PoolTable,
     StudyTable,
 )
-from neurobo.studies.study_file import read_study
 
 DOCUMENTS = [path for path in documents() if "```python" in path.read_text()]
 STUDIES = {

@@ -48,6 +48,15 @@ def did_you_mean(word: Any, choices: Iterable[Any]) -> str:
     return f"; did you mean {known[near[0]]!r}?" if near else ""
 
 
+def short_repr(value: Any, most: int = 200) -> str:
+    """The beginning of a value's repr, which may be long, or fail."""
+    try:
+        text = repr(value)
+    except Exception:
+        return f"an object of type {type(value).__name__}"
+    return text if len(text) <= most else text[:most] + " …"
+
+
 def check_number(
     name: str, value: Any, *, above: float | None = None, least: float | None = None
 ) -> None:

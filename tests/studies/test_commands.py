@@ -266,7 +266,7 @@ def test_results_come_in_by_the_names_of_their_columns(tmp_path: Path) -> None:
 
 
 def read_again(path: Path) -> Any:
-    from neurobo.studies.study_file import read_study
+    from neurobo.studies.reader import read_study
 
     return read_study(path)
 

@@ -18,7 +18,8 @@ from studies.made import alive, read
 
 from neurobo.running.workers import Outcome
 from neurobo.studies import programs
-from neurobo.studies.objective import Requests, filled, outcome
+from neurobo.studies.command import filled
+from neurobo.studies.objective import Requests, outcome
 from neurobo.studies.programs import Programs
 from neurobo.studies.study_file import StudyFile
 

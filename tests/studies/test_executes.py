@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from neurobo.cli.app import app
 from neurobo.cli.study import COMMANDS
 from neurobo.studies.executes import doubts, executed
-from neurobo.studies.study_file import read_study
+from neurobo.studies.reader import read_study
 
 SECURITY = Path(__file__).parents[2] / "SECURITY.md"
 TRAP = """

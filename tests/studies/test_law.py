@@ -11,8 +11,9 @@ from studies.made import read, study
 from neurobo.errors import InvalidInput
 from neurobo.studies.ask_tell import ask_points
 from neurobo.studies.explain import meaning
+from neurobo.studies.mistakes import InvalidStudyFile
+from neurobo.studies.reader import read_study
 from neurobo.studies.store import open_study
-from neurobo.studies.study_file import InvalidStudyFile, read_study
 
 SMALL = 'algorithm = "pinn-bo"\noptions = { width = 32, gamma = 2.0 }\nn_startup_trials = 2\n'
 LAW = """

@@ -154,7 +154,7 @@ def test_a_runner_does_not_give_up_its_own_trials(tmp_path: Path) -> None:
     file = read(tmp_path, trials=3)
     study = open_study(file)
     trial = new_trial(study, {"until": time.time() - 1})
-    assert give_up_expired(study, file.space, 1, without={trial._trial_id}) == []
+    assert give_up_expired(study, file.space, 1, without={trial.number}) == []
     assert give_up_expired(study, file.space, 1) == [0]
 
 

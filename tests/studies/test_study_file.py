@@ -16,7 +16,8 @@ from neurobo.errors import InvalidInput
 from neurobo.studies.beginning import KINDS, write_files
 from neurobo.studies.executes import doubts
 from neurobo.studies.explain import meaning
-from neurobo.studies.study_file import InvalidStudyFile, read_study
+from neurobo.studies.mistakes import InvalidStudyFile
+from neurobo.studies.reader import read_study
 from neurobo.studies.toml_lines import lines_of
 
 GOOD = """\

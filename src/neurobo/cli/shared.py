@@ -28,7 +28,7 @@ def read_file(path: Path) -> StudyFile:
     """A study file, for a command that says itself what happens: Optuna stays silent."""
     import optuna
 
-    from neurobo.studies.study_file import read_study
+    from neurobo.studies.reader import read_study
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     return read_study(path)

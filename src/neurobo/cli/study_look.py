@@ -126,7 +126,8 @@ def _nothing(tally: Tally) -> str:
 def explain(file: File = DEFAULT, as_json: AsJson = False) -> None:
     """What the algorithm did and why, which inputs matter, and whether going on is worth it."""
     from neurobo.studies.account import account
-    from neurobo.studies.findings import SHARES, Findings
+    from neurobo.studies.findings import Findings
+    from neurobo.studies.sentences import SHARES, story, summary
 
     found = Findings.of(*open_file(file))
     told = account(found)
@@ -135,7 +136,7 @@ def explain(file: File = DEFAULT, as_json: AsJson = False) -> None:
                   "influence_alone": {one.name: one.alone for one in found.influence}}  # fmt: skip
         typer.echo(json.dumps({**told.as_dict(), **shares}))
         return
-    for sentence in [*found.summary(), *found.story(), *told.sentences()]:
+    for sentence in [*summary(found), *story(found), *told.sentences()]:
         say(f"- {sentence.replace('`', '')}")
     if told.work:
         table = Table(title="Who proposed the points", title_justify="left")

@@ -51,7 +51,8 @@ def check(file: File = DEFAULT, as_json: AsJson = False) -> None:
     """
     from neurobo.studies.executes import doubts, executed
     from neurobo.studies.explain import meaning, parameters
-    from neurobo.studies.study_file import InvalidStudyFile, read_study
+    from neurobo.studies.mistakes import InvalidStudyFile
+    from neurobo.studies.reader import read_study
 
     try:
         study = read_study(file)

@@ -15,7 +15,9 @@ from neurobo.integrations.optuna import compat
 from neurobo.integrations.optuna.attributes import (
     CORRECTION_OF,
     FAILURE,
+    LATE_FOR,
     MEMBER,
+    OUTPUT,
     RETRY_OF,
     member_of,
 )
@@ -27,11 +29,6 @@ from neurobo.studies.lease import give_up_expired, known_trials, new_trial, succ
 from neurobo.studies.store import suggesting
 from neurobo.studies.study_file import StudyFile
 from neurobo.suggestion import is_exhausted
-
-LATE_FOR = "late_result_of"
-"""The user attribute of a trial that holds the late result of another one: that one's number."""
-OUTPUT = "output"
-"""The user attribute with the end of what a failed evaluation printed."""
 
 
 class Asked(NamedTuple):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from neurobo.errors import did_you_mean
 from neurobo.space.pool import CANDIDATE
-from neurobo.studies.objective import ID, NAMES, STUDY_FOLDER, arguments
+from neurobo.studies.command import ID, NAMES, STUDY_FOLDER, arguments
 from neurobo.studies.study_file import StudyFile
 
 _FILE = re.compile(r"[^\s:]*\.[A-Za-z]\w{0,7}")

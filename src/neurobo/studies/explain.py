@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from neurobo.algorithm import describe
+from neurobo.integrations.optuna.storage import public_url
 from neurobo.space.pool import CANDIDATE
+from neurobo.studies.command import kept_folder
 from neurobo.studies.executes import command_line
-from neurobo.studies.objective import kept_folder
 from neurobo.studies.pool_file import read_with
 from neurobo.studies.study_file import StudyFile
 
@@ -15,8 +17,6 @@ from neurobo.studies.study_file import StudyFile
 def meaning(file: StudyFile) -> dict[str, str]:
     """One line for each thing that the file decides."""
     table = file.table
-    from neurobo.algorithm import describe
-
     spent = f"{table.budget.trials} trials"
     if table.budget.hours is not None:
         spent += f", none begun after {table.budget.hours:g} hours of a run"
@@ -93,7 +93,5 @@ def _evaluation(file: StudyFile) -> str:
 def _storage(file: StudyFile) -> str:
     path = file.database
     if path is None:
-        from neurobo.studies.store import public_url
-
-        return public_url(file)
+        return public_url(file.storage)
     return f"{path}" + ("" if path.exists() else " (not there yet)")

@@ -9,8 +9,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from neurobo.analysis.tally import short
-from neurobo.integrations.optuna.attributes import FAILURE
-from neurobo.studies.ask_tell import OUTPUT
+from neurobo.integrations.optuna.attributes import FAILURE, OUTPUT
 
 LINES, WIDTH = 8, 200
 """How much of an evaluation's output is shown."""

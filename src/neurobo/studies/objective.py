@@ -11,48 +11,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from neurobo.errors import NeuroboError
+from neurobo.errors import NeuroboError, short_repr
 from neurobo.running.workers import Outcome
 from neurobo.space.pool import CANDIDATE
-from neurobo.studies.schema import StudyTable
+from neurobo.studies.command import ID, arguments, kept_folder
 from neurobo.studies.study_file import StudyFile
 
-NAMES = re.compile(r"\{\{|\}\}|\{([^{}]*)\}")
-"""`{name}`, and doubled braces that stand for themselves."""
-TRIAL, TRIAL_FOLDER, STUDY_FOLDER, PARAMS_FILE, ID = (
-    "trial", "trial_folder", "study_folder", "params_file", "id",
-)  # fmt: skip
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(nan|inf|infinity)", re.I)
 TAIL = 2000
 """Characters of a program's output that a failed trial keeps."""
-
-
-def placeholders(table: StudyTable) -> set[str]:
-    """Names that stand for something in a command, besides the parameters."""
-    names = {TRIAL, TRIAL_FOLDER, STUDY_FOLDER}
-    if table.objective is not None and table.objective.params_file:
-        names.add(PARAMS_FILE)
-    if table.pool is not None:
-        names |= {CANDIDATE} | ({ID} if table.pool.ids else set())
-    return names
-
-
-def filled(argument: str, values: Mapping[str, Any]) -> str:
-    """One argument with its names replaced, once: what a value contains stays as it is."""
-
-    def replace(found: re.Match[str]) -> str:
-        if found[1] is None:
-            return found[0][0]
-        return written(values[found[1]])
-
-    return NAMES.sub(replace, argument)
-
-
-def written(value: Any) -> str:
-    """A value as a program reads it."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return repr(value) if isinstance(value, float) else str(value)
 
 
 class Requests:
@@ -127,40 +94,6 @@ class Requests:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def kept_folder(study: StudyFile, number: int) -> Path:
-    return study.path.with_suffix(".trials") / f"{number:05d}"
-
-
-def arguments(study: StudyFile, params: Mapping[str, Any], number: int, folder: Path) -> list[str]:
-    """The program and its arguments. What names a file beside the study file is given with its
-    full path, because programs run in a folder of their own."""
-    objective = study.table.objective
-    assert objective is not None
-    values = {
-        TRIAL: number,
-        TRIAL_FOLDER: folder,
-        STUDY_FOLDER: study.folder,
-        PARAMS_FILE: folder / (objective.params_file or ""),
-        **params,
-    }
-    found = []
-    for i, argument in enumerate(objective.command or ()):
-        beside = study.folder / argument
-        # A bare first word is a program of the PATH, as everywhere.
-        if (i or "/" in argument) and not NAMES.search(argument) and _is_file(beside):
-            found.append(str(beside))
-        else:
-            found.append(filled(argument, values))
-    return found
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):  # too long to be a name
-        return False
-
-
 # Results ----------------------------------------------------------------------------------------
 
 
@@ -203,7 +136,7 @@ def _last_line(out: str) -> Any:
     except ValueError:
         found = None
     if not isinstance(found, dict):
-        raise ValueError(f"{rule}, got {_short(last)}")
+        raise ValueError(f"{rule}, got {short_repr(last)}")
     return found
 
 
@@ -217,11 +150,11 @@ def _parts(result: Any) -> tuple[Any, Any, dict[str, Any]]:
     if unknown or "value" not in result:
         raise ValueError(
             "a result must have `value` and may have `constraints` and `attrs`, got "
-            f"{_short(sorted(result))}"
+            f"{short_repr(sorted(result))}"
         )
     attrs = result.get("attrs") or {}
     if not isinstance(attrs, dict):
-        raise ValueError(f"`attrs` must be an object, got {_short(attrs)}")
+        raise ValueError(f"`attrs` must be an object, got {short_repr(attrs)}")
     return result["value"], result.get("constraints") or {}, attrs
 
 
@@ -232,7 +165,7 @@ def _finite(name: str, value: Any) -> float:
     except OverflowError:
         number = math.inf
     if not math.isfinite(number):
-        raise ValueError(f"the {name} must be a finite number, got {_short(value)}")
+        raise ValueError(f"the {name} must be a finite number, got {short_repr(value)}")
     return number
 
 
@@ -240,7 +173,7 @@ def _checked(found: Any, names: Sequence[str]) -> dict[str, float]:
     if not isinstance(found, dict) or found.keys() != set(names):
         raise ValueError(
             f"a result must give the constraints {list(names)}, got "
-            f"{_short(list(found) if isinstance(found, dict) else found)}"
+            f"{short_repr(list(found) if isinstance(found, dict) else found)}"
         )
     return {name: _finite(f"constraint {name!r}", found[name]) for name in names}
 
@@ -249,8 +182,3 @@ def tail(*texts: str) -> str:
     """The end of a text, or of several below each other."""
     share = TAIL // max(len([t for t in texts if t.strip()]), 1)
     return "\n".join(t.strip()[-share:] for t in texts if t.strip())
-
-
-def _short(value: Any, most: int = 200) -> str:
-    text = repr(value)
-    return text if len(text) <= most else text[:most] + " …"

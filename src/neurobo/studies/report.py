@@ -6,6 +6,7 @@ from pathlib import Path
 
 from optuna.study import Study
 
+from neurobo.integrations.optuna.attributes import OUTPUT
 from neurobo.page import (
     Block,
     Card,
@@ -20,7 +21,8 @@ from neurobo.page import (
 from neurobo.studies import charts
 from neurobo.studies.account import Account, account
 from neurobo.studies.advice import recommended
-from neurobo.studies.findings import SHARES, Findings, plus_minus, shown
+from neurobo.studies.findings import Findings, plus_minus, shown
+from neurobo.studies.sentences import SHARES, story, summary
 from neurobo.studies.study_file import StudyFile
 
 
@@ -39,7 +41,7 @@ def _subtitle(found: Findings) -> str:
 
 def sections(found: Findings, told: Account) -> list[Section]:
     tally = found.tally
-    parts = [Section("Summary", [Items(found.summary())])]
+    parts = [Section("Summary", [Items(summary(found))])]
     if found.contenders:
         parts.append(Section("Best results", [_best(found)]))
     if tally.complete:
@@ -145,7 +147,7 @@ def _troubles(found: Findings) -> list[Block]:
         blocks.append(Grid([Card(charts.failures(found), "Failures")]))
         rows: list[list[Cell | str]] = []
         for reason, count, trial in found.reasons[:12]:
-            end = str(trial.user_attrs.get("output", "")).strip().splitlines()[-1:]
+            end = str(trial.user_attrs.get(OUTPUT, "")).strip().splitlines()[-1:]
             detail = end[0][:200] if end else ""
             rows.append([str(count), str(trial.number), Cell(reason[:300], detail=detail)])
         blocks.append(Table(["how often", "last in trial", "why"], rows, words=True))
@@ -153,7 +155,7 @@ def _troubles(found: Findings) -> list[Block]:
 
 
 def _story(found: Findings, told: Account) -> list[Block]:
-    blocks: list[Block] = [Items([*found.story(), *told.search()])]
+    blocks: list[Block] = [Items([*story(found), *told.search()])]
     if told.work:
         rows: list[list[Cell | str]] = [
             [w.member, str(w.points), str(w.improvements)] for w in told.work

@@ -124,9 +124,11 @@ class Shared:
 
     def abandon(self, trial: Trial, reason: str) -> None:
         self.leases.release(trial)
-        give_up(
-            self.study, stored_trial(self.study, trial), self._file.space, self._retries, reason
-        )
+        self._give_up(trial, reason)
+
+    def _give_up(self, trial: Trial, reason: str) -> None:
+        stored = stored_trial(self.study, trial)
+        give_up(self.study, stored, self._file.space, self._retries, reason)
 
     def wait_for_others(self) -> bool:
         """Should they die, there is work again. Programs end; people may take days."""

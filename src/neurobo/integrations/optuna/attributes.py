@@ -23,7 +23,12 @@ RETRY_OF = "retry_of"
 """
 CORRECTION_OF = "correction_of"
 """The user attribute of a trial that corrects the result of another one: that one's number."""
-
+LATE_FOR = "late_result_of"
+"""The user attribute of a trial that holds the late result of another one: that one's number."""
+OUTPUT = "output"
+"""The user attribute with the end of what a failed evaluation printed."""
+SOURCE = "imported_from"
+"""The user attribute of an imported trial: the file's name, a digest of its content, the line."""
 MEMBER = "neurobo:member"
 """The system attribute with the member of a portfolio that proposed the trial."""
 
