@@ -13,12 +13,12 @@ from optuna.trial import create_trial
 from studies.made import read
 from typer.testing import CliRunner
 
+from neurobo.analysis.explanation import account
 from neurobo.cli.app import app
 from neurobo.integrations.optuna.attributes import MEMBER
-from neurobo.studies import store
-from neurobo.studies.account import account
-from neurobo.studies.findings import Findings
-from neurobo.studies.study_file import StudyFile
+from neurobo.studies.file.study_file import StudyFile
+from neurobo.studies.reporting.findings import Findings
+from neurobo.studies.runner import store
 
 SPACE = "x = { low = -1.0, high = 1.0 }\ny = { low = -1.0, high = 1.0 }"
 

@@ -33,9 +33,9 @@ from neurobo.integrations.optuna.attributes import void_numbers
 from neurobo.integrations.optuna.leases import LEASE
 from neurobo.integrations.optuna.storage import StorageError
 from neurobo.running.workers import Outcome
-from neurobo.studies.ask_tell import ask_points, tell_result
-from neurobo.studies.lease import give_up_expired
-from neurobo.studies.store import open_study
+from neurobo.studies.runner.ask_tell import ask_points, tell_result
+from neurobo.studies.runner.lease import give_up_expired
+from neurobo.studies.runner.store import open_study
 
 CONSTRAINED = FAST + 'constraints = ["cost"]'
 
@@ -266,7 +266,7 @@ def test_results_come_in_by_the_names_of_their_columns(tmp_path: Path) -> None:
 
 
 def read_again(path: Path) -> Any:
-    from neurobo.studies.reader import read_study
+    from neurobo.studies.file.reader import read_study
 
     return read_study(path)
 

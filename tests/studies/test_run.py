@@ -25,10 +25,10 @@ from neurobo.integrations.optuna.attributes import FAILURE, void_numbers
 from neurobo.integrations.optuna.leases import LEASE, lease
 from neurobo.running.loop import ask
 from neurobo.running.progress import Silent
-from neurobo.studies import runner
-from neurobo.studies.lease import give_up, give_up_expired, new_trial, successor
-from neurobo.studies.store import open_study
-from neurobo.studies.study_file import StudyFile
+from neurobo.studies.file.study_file import StudyFile
+from neurobo.studies.runner import shared_run as runner
+from neurobo.studies.runner.lease import give_up, give_up_expired, new_trial, successor
+from neurobo.studies.runner.store import open_study
 
 TWO = "x = { low = -5.0, high = 5.0 }\nc = { choices = ['a', 'b', 'c'] }"
 GOAL = "def f(p):\n    return (p['x'] - 1) ** 2 + (p.get('c') == 'a')\n"

@@ -18,11 +18,11 @@ from studies.made import read
 
 from neurobo.analysis.recommendation import recommend
 from neurobo.errors import InvalidInput
-from neurobo.studies.findings import MOST_POINTS, Findings, plus_minus, shown
-from neurobo.studies.pictures import write_pictures
-from neurobo.studies.report import write_report
-from neurobo.studies.sentences import story, summary
-from neurobo.studies.study_file import StudyFile
+from neurobo.studies.file.study_file import StudyFile
+from neurobo.studies.reporting.findings import MOST_POINTS, Findings, plus_minus, shown
+from neurobo.studies.reporting.pictures import write_pictures
+from neurobo.studies.reporting.report import write_report
+from neurobo.studies.reporting.sentences import story, summary
 
 HOSTILE = "</script><img src=x onerror=document.title='broken'> $x^{$"
 SPACE = f"""x = {{ low = -5.0, high = 5.0 }}

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from optuna.study import Study
 
     from neurobo.analysis.tally import Tally
-    from neurobo.studies.study_file import StudyFile
+    from neurobo.studies.file.study_file import StudyFile
 
 
 def _tallied(file: Path) -> tuple[StudyFile, Tally]:
@@ -125,9 +125,9 @@ def _nothing(tally: Tally) -> str:
 
 def explain(file: File = DEFAULT, as_json: AsJson = False) -> None:
     """What the algorithm did and why, which inputs matter, and whether going on is worth it."""
-    from neurobo.studies.account import account
-    from neurobo.studies.findings import Findings
-    from neurobo.studies.sentences import SHARES, story, summary
+    from neurobo.analysis.explanation import account
+    from neurobo.studies.reporting.findings import Findings
+    from neurobo.studies.reporting.sentences import SHARES, story, summary
 
     found = Findings.of(*open_file(file))
     told = account(found)
@@ -172,7 +172,7 @@ def report(
     as_json: AsJson = False,
 ) -> None:
     """Write one HTML page about the study: it needs nothing but a browser."""
-    from neurobo.studies.report import write_report
+    from neurobo.studies.reporting.report import write_report
 
     check_target(to)
     study_file, study, target = _open_to_write(file, to, ".html")
@@ -194,7 +194,7 @@ def plot(
     as_json: AsJson = False,
 ) -> None:
     """Write the pictures of the report as files."""
-    from neurobo.studies.pictures import write_pictures
+    from neurobo.studies.reporting.pictures import write_pictures
 
     check_choice("the format", form, ("png", "svg"))
     study_file, study, target = _open_to_write(file, to, ".plots")

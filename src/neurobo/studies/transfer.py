@@ -25,9 +25,9 @@ from neurobo.integrations.optuna.attributes import (
     replaced,
 )
 from neurobo.space.search_space import Params, Space
-from neurobo.studies.command import written
-from neurobo.studies.sheet import Sheet, read_sheet
-from neurobo.studies.study_file import StudyFile
+from neurobo.studies.file.command import written
+from neurobo.studies.file.sheet import Sheet, read_sheet
+from neurobo.studies.file.study_file import StudyFile
 
 FORMATS = ("csv", "json", "parquet")
 OWN = ("id", "state", "value", "feasible", "started", "ended", "failure", "retry_of", "replaced_by")

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from neurobo.errors import did_you_mean
 from neurobo.space.pool import CANDIDATE
-from neurobo.studies.command import ID, NAMES, STUDY_FOLDER, arguments
-from neurobo.studies.study_file import StudyFile
+from neurobo.studies.file.command import ID, NAMES, STUDY_FOLDER, arguments
+from neurobo.studies.file.study_file import StudyFile
 
 _FILE = re.compile(r"[^\s:]*\.[A-Za-z]\w{0,7}")
 """A word that ends like a file's name: simulate.py, data/mesh.msh; not 1.5, not a URL."""

@@ -17,8 +17,8 @@ from neurobo.analysis.predictions import Slice
 from neurobo.errors import InvalidInput, require
 from neurobo.page.charts import COLOURS
 from neurobo.page.still import new_figure, plain, save, styled
-from neurobo.studies.findings import Findings, shown
-from neurobo.studies.study_file import StudyFile
+from neurobo.studies.file.study_file import StudyFile
+from neurobo.studies.reporting.findings import Findings, shown
 
 BEST, OTHER, GREY = COLOURS[0], COLOURS[1], "#8a8f98"
 

@@ -20,7 +20,7 @@ from neurobo.integrations.optuna.attributes import FAILURE
 from neurobo.page.charts import digits_for
 from neurobo.space.encoders import Candidate
 from neurobo.space.search_space import Space
-from neurobo.studies.study_file import StudyFile
+from neurobo.studies.file.study_file import StudyFile
 
 MOST_SLICES = 12
 FEW = 10

@@ -8,10 +8,10 @@ from typing import Any
 from neurobo.algorithm import describe
 from neurobo.integrations.optuna.storage import public_url
 from neurobo.space.pool import CANDIDATE
-from neurobo.studies.command import kept_folder
-from neurobo.studies.executes import command_line
-from neurobo.studies.pool_file import read_with
-from neurobo.studies.study_file import StudyFile
+from neurobo.studies.file.command import kept_folder
+from neurobo.studies.file.executes import command_line
+from neurobo.studies.file.pool_file import read_with
+from neurobo.studies.file.study_file import StudyFile
 
 
 def meaning(file: StudyFile) -> dict[str, str]:

@@ -14,9 +14,9 @@ from neurobo.search.initial_design import start_size
 from neurobo.space.distributions import categorical, float_range, int_range
 from neurobo.space.pool import CANDIDATE, Pool
 from neurobo.space.search_space import Space
-from neurobo.studies import toml_lines
-from neurobo.studies.pool_file import read_pool
-from neurobo.studies.schema import Parameter, StudyTable
+from neurobo.studies.file import toml_lines
+from neurobo.studies.file.pool_file import read_pool
+from neurobo.studies.file.schema import Parameter, StudyTable
 
 
 @dataclass(frozen=True)

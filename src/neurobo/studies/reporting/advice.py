@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from optuna.distributions import BaseDistribution, CategoricalDistribution
 
+from neurobo.analysis.explanation import Account
 from neurobo.page import Block, Box, Cell, Code, Details, Fact, Facts, Items, Table
 from neurobo.space.encoders import Numeric
-from neurobo.studies.account import Account
-from neurobo.studies.findings import FEW, Findings, plus_minus, shown
+from neurobo.studies.reporting.findings import FEW, Findings, plus_minus, shown
 
 EDGE = 0.01
 """A value this near to an end of its range, as a share of the range, is at that end."""

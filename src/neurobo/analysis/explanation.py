@@ -18,7 +18,7 @@ from neurobo.errors import SpaceExhausted
 from neurobo.integrations.optuna.attributes import member_of
 from neurobo.search.optimiser import evaluate, minimise
 from neurobo.space.search_space import Space
-from neurobo.studies.findings import Findings
+from neurobo.studies.reporting.findings import Findings
 from neurobo.training.blas_threads import one_blas_thread
 
 LITTLE = 1e-3

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from neurobo.algorithm import check_physics
 from neurobo.errors import InvalidInput, NeuroboError, did_you_mean
-from neurobo.studies.command import placeholders, unknown_names
-from neurobo.studies.mistakes import Mistake
-from neurobo.studies.study_file import StudyFile, distribution_of
+from neurobo.studies.file.command import placeholders, unknown_names
+from neurobo.studies.file.mistakes import Mistake
+from neurobo.studies.file.study_file import StudyFile, distribution_of
 
 
 def mistakes_of(study: StudyFile) -> Iterator[Mistake]:

@@ -1,4 +1,4 @@
-"""The reference of study files, from their schema: `python -m neurobo.studies.reference`."""
+"""The reference of study files, from their schema: `python -m neurobo.studies.file.reference`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from neurobo.studies.schema import (
+from neurobo.studies.file.schema import (
     Budget,
     Lease,
     Objective,
@@ -33,7 +33,7 @@ _TABLES: dict[str, type[BaseModel]] = {
 
 _HEAD = """# The study file
 
-Generated from the schema; do not edit: `python -m neurobo.studies.reference >
+Generated from the schema; do not edit: `python -m neurobo.studies.file.reference >
 docs/study-file.md`.
 
 A study is described by a TOML file. `neurobo init` writes one with comments, `neurobo check` says

@@ -21,7 +21,7 @@ from rich.text import Text
 from neurobo.analysis.tally import Tally, duration, elapsed, short
 from neurobo.integrations.optuna.attributes import FAILURE, is_feasible
 from neurobo.running.progress import Progress
-from neurobo.studies.study_file import StudyFile
+from neurobo.studies.file.study_file import StudyFile
 
 SECONDS = 1.0
 """Between two looks at the study, if nobody else looks."""

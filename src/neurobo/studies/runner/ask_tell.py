@@ -25,9 +25,9 @@ from neurobo.integrations.optuna.history import trials_of_study
 from neurobo.integrations.optuna.leases import lease
 from neurobo.running.loop import ask
 from neurobo.running.workers import Outcome
-from neurobo.studies.lease import give_up_expired, known_trials, new_trial, successor
-from neurobo.studies.store import suggesting
-from neurobo.studies.study_file import StudyFile
+from neurobo.studies.file.study_file import StudyFile
+from neurobo.studies.runner.lease import give_up_expired, known_trials, new_trial, successor
+from neurobo.studies.runner.store import suggesting
 from neurobo.suggestion import is_exhausted
 
 

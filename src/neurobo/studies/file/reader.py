@@ -8,11 +8,11 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from neurobo.errors import InvalidInput, did_you_mean
-from neurobo.studies import toml_lines
-from neurobo.studies.checks import mistakes_of
-from neurobo.studies.mistakes import InvalidStudyFile, Mistake, schema_mistake, syntax_mistake
-from neurobo.studies.schema import StudyTable
-from neurobo.studies.study_file import StudyFile
+from neurobo.studies.file import toml_lines
+from neurobo.studies.file.checks import mistakes_of
+from neurobo.studies.file.mistakes import InvalidStudyFile, Mistake, schema_mistake, syntax_mistake
+from neurobo.studies.file.schema import StudyTable
+from neurobo.studies.file.study_file import StudyFile
 
 LARGEST = 1_000_000
 """Bytes of a study file. Nobody writes a larger one by hand."""

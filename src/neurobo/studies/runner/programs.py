@@ -18,7 +18,7 @@ from typing import IO, Any, Self
 
 from neurobo.running.compilation_cache import environment
 from neurobo.running.workers import Outcome
-from neurobo.studies.objective import Requests, outcome
+from neurobo.studies.runner.objective import Requests, outcome
 
 GRACE = 2.0
 """Seconds between asking a program to end (SIGTERM) and ending it (SIGKILL)."""
@@ -149,7 +149,7 @@ class Programs:
         # Started from the main thread: Linux would end it together with any other one.
         process = subprocess.Popen(
             # -P: what happens to lie in the current folder is not imported.
-            [sys.executable, "-P", "-m", "neurobo.studies.evaluator", str(write)],
+            [sys.executable, "-P", "-m", "neurobo.studies.runner.evaluator", str(write)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -51,4 +51,4 @@ def _for_people(text: str) -> str:
 
 
 def _template(name: str) -> str:
-    return resources.files("neurobo.studies.templates").joinpath(name).read_text("utf-8")
+    return resources.files("neurobo.studies.file.templates").joinpath(name).read_text("utf-8")

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from neurobo.space.pool import CANDIDATE
-from neurobo.studies.schema import StudyTable
-from neurobo.studies.study_file import StudyFile
+from neurobo.studies.file.schema import StudyTable
+from neurobo.studies.file.study_file import StudyFile
 
 NAMES = re.compile(r"\{\{|\}\}|\{([^{}]*)\}")
 """`{name}`, and doubled braces that stand for themselves."""

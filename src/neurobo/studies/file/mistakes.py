@@ -12,8 +12,8 @@ from typing import Any
 from pydantic import BaseModel
 
 from neurobo.errors import InvalidInput, did_you_mean, short_repr
-from neurobo.studies import toml_lines
-from neurobo.studies.schema import Parameter, StudyTable
+from neurobo.studies.file import toml_lines
+from neurobo.studies.file.schema import Parameter, StudyTable
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from neurobo.page.charts import (
     Segments,
 )
 from neurobo.space.encoders import Category, Numeric
-from neurobo.studies.findings import Findings, Influence, plus_minus, shown, thinned
+from neurobo.studies.reporting.findings import Findings, Influence, plus_minus, shown, thinned
 
 BEST, OTHER, GOOD, FAILED, GREY = *COLOURS[:4], "#8a8f98"
 LINES = 300

@@ -8,8 +8,8 @@ import numpy as np
 
 from neurobo.errors import InvalidInput, check_choice
 from neurobo.space.pool import Pool
-from neurobo.studies.schema import PoolTable
-from neurobo.studies.sheet import Sheet, read_sheet
+from neurobo.studies.file.schema import PoolTable
+from neurobo.studies.file.sheet import Sheet, read_sheet
 
 
 def read_pool(folder: Path, table: PoolTable) -> Pool:

@@ -8,7 +8,7 @@ from typing import Any
 
 from neurobo.errors import InvalidInput
 from neurobo.physics.pde import PDE
-from neurobo.studies.study_file import StudyFile
+from neurobo.studies.file.study_file import StudyFile
 
 
 def law(file: StudyFile) -> PDE:

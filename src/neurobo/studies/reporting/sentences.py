@@ -10,7 +10,7 @@ from optuna.trial import TrialState
 from neurobo.algorithm import describe
 from neurobo.analysis.tally import duration
 from neurobo.integrations.optuna.attributes import SOURCE
-from neurobo.studies.findings import FEW, Findings, plus_minus
+from neurobo.studies.reporting.findings import FEW, Findings, plus_minus
 
 SHARES = (
     "Shares of the objective's variation over the whole search space. The shares `alone` and the "

@@ -1,4 +1,4 @@
-"""The process that evaluates: `python -m neurobo.studies.evaluator FD`.
+"""The process that evaluates: `python -m neurobo.studies.runner.evaluator FD`.
 
 It reads requests from standard input and writes replies to the pipe FD, one JSON object in a line
 each. It is the leader of a process group of its own, which its runner kills at a time-out; and it

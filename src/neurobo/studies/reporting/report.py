@@ -6,6 +6,7 @@ from pathlib import Path
 
 from optuna.study import Study
 
+from neurobo.analysis.explanation import Account, account
 from neurobo.integrations.optuna.attributes import OUTPUT
 from neurobo.page import (
     Block,
@@ -18,12 +19,11 @@ from neurobo.page import (
     Table,
     write_page,
 )
-from neurobo.studies import charts
-from neurobo.studies.account import Account, account
-from neurobo.studies.advice import recommended
-from neurobo.studies.findings import Findings, plus_minus, shown
-from neurobo.studies.sentences import SHARES, story, summary
-from neurobo.studies.study_file import StudyFile
+from neurobo.studies.file.study_file import StudyFile
+from neurobo.studies.reporting import charts
+from neurobo.studies.reporting.advice import recommended
+from neurobo.studies.reporting.findings import Findings, plus_minus, shown
+from neurobo.studies.reporting.sentences import SHARES, story, summary
 
 
 def write_report(file: StudyFile, study: Study, target: Path) -> Path:

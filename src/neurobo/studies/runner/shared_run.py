@@ -34,13 +34,13 @@ from neurobo.integrations.optuna.leases import is_evaluated, lease
 from neurobo.running.loop import Callback, Run
 from neurobo.running.progress import Progress
 from neurobo.running.workers import Outcome
-from neurobo.studies import ask_tell
-from neurobo.studies.failures import FailureNotes
-from neurobo.studies.lease import Renewal, give_up, give_up_expired, new_trial
-from neurobo.studies.objective import Requests
-from neurobo.studies.programs import Programs
-from neurobo.studies.store import explained, open_study, suggesting
-from neurobo.studies.study_file import StudyFile
+from neurobo.studies.file.study_file import StudyFile
+from neurobo.studies.runner import ask_tell
+from neurobo.studies.runner.failure_notes import FailureNotes
+from neurobo.studies.runner.lease import Renewal, give_up, give_up_expired, new_trial
+from neurobo.studies.runner.objective import Requests
+from neurobo.studies.runner.programs import Programs
+from neurobo.studies.runner.store import explained, open_study, suggesting
 
 NOT_NEEDED = "not needed: others had begun the last trial"
 STOPPED = "stopped"

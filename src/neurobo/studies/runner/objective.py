@@ -14,8 +14,8 @@ from typing import Any
 from neurobo.errors import NeuroboError, short_repr
 from neurobo.running.workers import Outcome
 from neurobo.space.pool import CANDIDATE
-from neurobo.studies.command import ID, arguments, kept_folder
-from neurobo.studies.study_file import StudyFile
+from neurobo.studies.file.command import ID, arguments, kept_folder
+from neurobo.studies.file.study_file import StudyFile
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(nan|inf|infinity)", re.I)
 TAIL = 2000

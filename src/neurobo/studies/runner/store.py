@@ -14,8 +14,8 @@ from sqlalchemy import URL
 from neurobo.integrations.optuna import storage as storages
 from neurobo.integrations.optuna.sampler import NeuroSampler
 from neurobo.integrations.optuna.storage import StorageError, check_same, opened
-from neurobo.studies.law_file import law
-from neurobo.studies.study_file import StudyFile
+from neurobo.studies.file.law_file import law
+from neurobo.studies.file.study_file import StudyFile
 
 
 def open_study(file: StudyFile, *, create: bool = True) -> Study:
