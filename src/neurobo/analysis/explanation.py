@@ -10,15 +10,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from neurobo.acquisition.functions import LogExpectedImprovement, expected_best
-from neurobo.algorithm import Auto
+from neurobo.algorithm import Algorithm, Auto
 from neurobo.algorithm.auto.members import MEMBERS
 from neurobo.analysis.predictions import Surrogate
+from neurobo.analysis.tally import Tally
 from neurobo.data.observations import Data
 from neurobo.errors import SpaceExhausted
 from neurobo.integrations.optuna.attributes import member_of
 from neurobo.search.optimiser import evaluate, minimise
-from neurobo.space.search_space import Space
-from neurobo.studies.reporting.findings import Findings
 from neurobo.training.blas_threads import one_blas_thread
 
 LITTLE = 1e-3
@@ -39,7 +38,7 @@ class Work:
 
 
 @dataclass(frozen=True)
-class Account:
+class Explanation:
     work: list[Work]
     """Of a portfolio's members."""
     radius: float | None
@@ -127,21 +126,21 @@ class Account:
         return items
 
 
-def account(found: Findings) -> Account:
-    belief, work = found.belief, _work(found)
-    values = [t.value for t in found.tally.complete if t.value is not None]
+def explain(tally: Tally, belief: Surrogate | None, algorithm: Algorithm) -> Explanation:
+    """What `algorithm` did in a study, whose results `belief` is fitted to."""
+    work = _work(tally)
+    values = [t.value for t in tally.complete if t.value is not None]
     middle = float(np.subtract(*np.quantile(values, [0.75, 0.25]))) if values else None
     if belief is None:
-        return Account(work, None, None, {}, None, None, {}, None, middle)
-    auto = found.file.algorithm
+        return Explanation(work, None, None, {}, None, None, {}, None, middle)
     radius, bend, stretched = None, None, dict[str, float]()
-    if isinstance(auto, Auto) and any(w.member in MEMBERS for w in work):
-        bend, stretched = _seen(belief, auto)
+    if isinstance(algorithm, Auto) and any(w.member in MEMBERS for w in work):
+        bend, stretched = _seen(belief, algorithm)
         if any(MEMBERS[w.member].local for w in work if w.member in MEMBERS):
             with jax.enable_x64(True), one_blas_thread():
-                radius = auto.near(_known(belief)).radius
+                radius = algorithm.near(_known(belief)).radius
     w, b = np.asarray(belief.posterior.gamma).tolist()
-    return Account(
+    return Explanation(
         work=work,
         radius=radius,
         bend=bend,
@@ -150,14 +149,13 @@ def account(found: Findings) -> Account:
         noise_sd=belief.noise_sd,
         scales=belief.scales(),
         # Where constraints allow a point is not the surrogate's business.
-        gain=None if found.tally.constrained else _gain(found.space, belief),
+        gain=None if tally.constrained else _gain(belief),
         middle=middle,
     )
 
 
-def _work(found: Findings) -> list[Work]:
+def _work(tally: Tally) -> list[Work]:
     """Who brought most comes first."""
-    tally = found.tally
     best = {number for number, _ in tally.best_so_far()}
 
     def of(name: str) -> Work:
@@ -183,14 +181,14 @@ def _seen(belief: Surrogate, auto: Auto) -> tuple[float, dict[str, float]]:
     return 0.0 if warp is None else warp.warp.bend, named
 
 
-def _gain(space: Space, belief: Surrogate) -> float:
+def _gain(belief: Surrogate) -> float:
     """The largest expected improvement anywhere, in the objective's units."""
     with jax.enable_x64(True), one_blas_thread():
         best = jnp.asarray(expected_best(belief.function, belief.data))
         score = LogExpectedImprovement(belief.function, best)
         try:
-            x = minimise(score, space, belief.data, np.random.default_rng(0))
+            x = minimise(score, belief.space, belief.data, np.random.default_rng(0))
         except SpaceExhausted:
             return 0.0
-        (lowest,) = evaluate(score, space, x[None])
+        (lowest,) = evaluate(score, belief.space, x[None])
     return float(abs(belief.spread) * np.exp(-lowest))

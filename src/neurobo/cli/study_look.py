@@ -125,12 +125,11 @@ def _nothing(tally: Tally) -> str:
 
 def explain(file: File = DEFAULT, as_json: AsJson = False) -> None:
     """What the algorithm did and why, which inputs matter, and whether going on is worth it."""
-    from neurobo.analysis.explanation import account
     from neurobo.studies.reporting.findings import Findings
     from neurobo.studies.reporting.sentences import SHARES, story, summary
 
     found = Findings.of(*open_file(file))
-    told = account(found)
+    told = found.explanation
     if as_json:
         shares = {"influence": {one.name: one.total for one in found.influence},
                   "influence_alone": {one.name: one.alone for one in found.influence}}  # fmt: skip

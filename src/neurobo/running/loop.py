@@ -31,7 +31,7 @@ AHEAD = 0.05
 evaluation: it then lacks the newest result, but no worker has to wait for it."""
 
 
-class Home(Protocol):
+class TrialBackend(Protocol):
     """Where a run's trials live."""
 
     study: Study
@@ -65,7 +65,7 @@ class Home(Protocol):
         ...
 
 
-class Alone:
+class LocalBackend:
     """A study that nobody else works on."""
 
     def __init__(self, study: Study) -> None:
@@ -107,13 +107,13 @@ class Run:
     def __init__(
         self,
         space: Space,
-        home: Home,
+        backend: TrialBackend,
         workers: Workers,
         n_trials: int,
         batch: int,
         failures: Failures | None = None,
     ) -> None:
-        self.space, self.home, self.study, self.workers = space, home, home.study, workers
+        self.space, self.backend, self.study, self.workers = space, backend, backend.study, workers
         self.n_trials, self.batch = n_trials, batch
         self.failures = failures or Failures()
         self.ready: list[tuple[Trial, Params]] = []
@@ -138,7 +138,7 @@ class Run:
             self._abandon(INTERRUPTED)
             raise
         self._abandon(INTERRUPTED)  # asked for ahead, and no longer wanted
-        if exhausted and self.home.finished < self.n_trials:
+        if exhausted and self.backend.finished < self.n_trials:
             return self.how_far(f"space exhausted: all {self.space.size:.0f} points are evaluated")
         return ""
 
@@ -152,13 +152,13 @@ class Run:
         """Whether there were no points left."""
 
         def show() -> None:
-            display.update(self.study, self.home.finished, self.suggesting)
+            display.update(self.study, self.backend.finished, self.suggesting)
 
         show()
         exhausted = False
         while True:
             raise_lost_interrupt()
-            self.home.look_around()
+            self.backend.look_around()
             going_on = time.monotonic() < end and not stop_requested(self.study) and not exhausted
             going_on = going_on and not self.failures.undecided
             may_begin = self.ready and self.workers.free and (going_on or exhausted)
@@ -175,17 +175,17 @@ class Run:
                     for callback in callbacks:
                         callback(self.study, trial)
                 self._stop_if_broken()
-            elif going_on and self.home.wait_for_others():
+            elif going_on and self.backend.wait_for_others():
                 show()
             else:
                 return exhausted
 
     def how_far(self, what: str) -> str:
-        return f"{what} after {self.home.finished} of {self.n_trials} trials"
+        return f"{what} after {self.backend.finished} of {self.n_trials} trials"
 
     def _wants_more(self) -> bool:
         """Whether to ask for a point now."""
-        if self.home.begun(len(self.running) + len(self.ready)) >= self.n_trials:
+        if self.backend.begun(len(self.running) + len(self.ready)) >= self.n_trials:
             return False
         if self.batch > 1:
             if not self.running and not self.ready:  # the next batch begins when the last has ended
@@ -205,7 +205,7 @@ class Run:
         space, study = self.space, self.study
         if space.size < math.inf and is_exhausted(space, trials_of_study(study, space)):
             return True
-        trial = self.home.ask()
+        trial = self.backend.ask()
         if trial is None:
             return False
         self.left_to_ask -= 1
@@ -229,10 +229,10 @@ class Run:
     def _collect(self) -> list[FrozenTrial]:
         """Wait for results and tell all of them, before anybody else may raise an error."""
         told, uncaught = [], None
-        for number, outcome in self.workers.finished(self.home.patience).items():
+        for number, outcome in self.workers.finished(self.backend.patience).items():
             trial, began = self.running[number]
             self.evaluating.append(time.perf_counter() - began)
-            told.append(self.home.tell(trial, outcome))
+            told.append(self.backend.tell(trial, outcome))
             del self.running[number]
             self.failures.end(number, outcome)
             uncaught = uncaught or outcome.uncaught
@@ -254,7 +254,7 @@ class Run:
         states = {t.number: t.state for t in self.study.get_trials(deepcopy=False)}
         for trial in trials:
             if not states[trial.number].is_finished():
-                self.home.abandon(trial, reason)
+                self.backend.abandon(trial, reason)
 
 
 def ask(trial: Trial, name: str, distribution: BaseDistribution) -> Any:

@@ -22,7 +22,7 @@ from neurobo.integrations.optuna.storage import check_same, explained, opened, p
 from neurobo.physics.laws import Physics
 from neurobo.running.failures import Failures, MaxFailures
 from neurobo.running.initial_points import enqueue, initial_points
-from neurobo.running.loop import Alone, Callback, Run
+from neurobo.running.loop import Callback, LocalBackend, Run
 from neurobo.running.progress import Progress, Silent, Terminal
 from neurobo.running.workers import Caught, workers_for
 from neurobo.search.initial_design import start_size
@@ -139,7 +139,7 @@ def minimize(
     display: Progress = Terminal(n_trials) if progress else Silent()
     end = math.inf if timeout is None else time.monotonic() + timeout
     with stoppable(study), places, display:
-        run = Run(checked, Alone(study), places, n_trials, batch, failures)
+        run = Run(checked, LocalBackend(study), places, n_trials, batch, failures)
         ended_early = run.go(end, callbacks, display)
     # After the bar, not across it.
     for message in (ended_early, _failures(study), _infeasible(study)):

@@ -126,7 +126,7 @@ class Workers(Protocol):
     def free(self) -> int: ...
 
 
-class Here:
+class InlineWorker:
     """One evaluation at a time in the caller's own thread."""
 
     count = 1
@@ -154,7 +154,7 @@ class Here:
         return {name: evaluate(self._objective, point, self._catch)}
 
 
-class SideBySide:
+class ExecutorWorkers:
     """An executor for each worker, so that one that dies takes only its own evaluation along."""
 
     def __init__(self, objective: Objective, count: int, catch: Caught, *, threads: bool) -> None:
@@ -258,5 +258,5 @@ def _check_sendable(objective: Objective) -> None:
 
 def workers_for(objective: Objective, count: int, catch: Caught, *, threads: bool) -> Workers:
     if count == 1:
-        return Here(objective, catch)
-    return SideBySide(objective, count, catch, threads=threads)
+        return InlineWorker(objective, catch)
+    return ExecutorWorkers(objective, count, catch, threads=threads)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from optuna.distributions import BaseDistribution, CategoricalDistribution
 
-from neurobo.analysis.explanation import Account
+from neurobo.analysis.explanation import Explanation
 from neurobo.page import Block, Box, Cell, Code, Details, Fact, Facts, Items, Table
 from neurobo.space.encoders import Numeric
 from neurobo.studies.reporting.findings import FEW, Findings, plus_minus, shown
@@ -18,7 +18,7 @@ STEPS = 5
 """A range of fewer values has no inside to speak of."""
 
 
-def recommended(found: Findings, told: Account) -> Block:
+def recommended(found: Findings, told: Explanation) -> Block:
     """Like `neurobo.recommend`: under noise the point of the best expected value."""
     steps = Items(list(next_steps(found, told)), "What to do next")
     if not found.contenders:
@@ -75,7 +75,7 @@ def _trials(found: Findings) -> Fact:
     return Fact("Trials", f"{len(tally.trials)} of {total}", ", ".join(about))
 
 
-def next_steps(found: Findings, told: Account) -> Iterator[str]:
+def next_steps(found: Findings, told: Explanation) -> Iterator[str]:
     tally = found.tally
     if tally.complete and not tally.feasible:
         yield (

@@ -14,6 +14,7 @@ from optuna.distributions import FloatDistribution
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
+from neurobo.analysis.explanation import Explanation, explain
 from neurobo.analysis.predictions import Contender, Slice, Surrogate, ranked, surrogate
 from neurobo.analysis.tally import Tally, short
 from neurobo.integrations.optuna.attributes import FAILURE
@@ -70,6 +71,10 @@ class Findings:
     @property
     def space(self) -> Space:
         return self.file.space
+
+    @cached_property
+    def explanation(self) -> Explanation:
+        return explain(self.tally, self.belief, self.file.algorithm)
 
     @cached_property
     def contenders(self) -> list[Contender]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from optuna.study import Study
 
-from neurobo.analysis.explanation import Account, account
+from neurobo.analysis.explanation import Explanation
 from neurobo.integrations.optuna.attributes import OUTPUT
 from neurobo.page import (
     Block,
@@ -28,7 +28,7 @@ from neurobo.studies.reporting.sentences import SHARES, story, summary
 
 def write_report(file: StudyFile, study: Study, target: Path) -> Path:
     found = Findings.of(file, study)
-    told = account(found)
+    told = found.explanation
     top = [_subtitle(found), recommended(found, told)]
     return write_page(target, file.table.name, sections(found, told), top=top)
 
@@ -39,7 +39,7 @@ def _subtitle(found: Findings) -> str:
     return f"{goal} value over {n} parameter{'s' * (n != 1)}, searched with `{table.algorithm}`."
 
 
-def sections(found: Findings, told: Account) -> list[Section]:
+def sections(found: Findings, told: Explanation) -> list[Section]:
     tally = found.tally
     parts = [Section("Summary", [Items(summary(found))])]
     if found.contenders:
@@ -154,7 +154,7 @@ def _troubles(found: Findings) -> list[Block]:
     return blocks
 
 
-def _story(found: Findings, told: Account) -> list[Block]:
+def _story(found: Findings, told: Explanation) -> list[Block]:
     blocks: list[Block] = [Items([*story(found), *told.search()])]
     if told.work:
         rows: list[list[Cell | str]] = [

@@ -49,7 +49,7 @@ TICK = 0.5
 """Seconds between two looks at what others do."""
 
 
-class Shared:
+class SharedBackend:
     """A study on which other runners and people work, too. What this run holds, it leases."""
 
     def __init__(self, file: StudyFile, study: Study, note: Callable[[str], None]) -> None:
@@ -159,9 +159,9 @@ def run(
     end = math.inf if hours is None else time.monotonic() + 3600 * hours
     requests = Requests(file)
     places = Programs(requests, workers or table.workers, table.constraints)
-    home = Shared(file, study, note)
-    loop = Run(file.space, home, places, table.budget.trials, batch=1)
-    home.evaluating = lambda: len(loop.running)
+    backend = SharedBackend(file, study, note)
+    loop = Run(file.space, backend, places, table.budget.trials, batch=1)
+    backend.evaluating = lambda: len(loop.running)
 
     def stop() -> None:
         request_stop(study)  # the loop says so: a handler must not print into another print
@@ -171,7 +171,7 @@ def run(
         stoppable(study),
         display(study) as shown,
         places,
-        home.leases,
+        backend.leases,
         _two_interrupts(stop),
     ):
         why = loop.go(end, (FailureNotes(note), *callbacks), shown)
