@@ -178,8 +178,8 @@ def surrogate(space: Space, tally: Tally, *, noisy: bool = False) -> Surrogate |
         posterior = wide.posterior(jax.random.key(0), seen)
         function = posterior if stretch is None else stretch.believed(posterior)
     location, spread = units(values)
-    sign = -1.0 if tally.maximize else 1.0
-    return Surrogate(space, data, posterior, function, sign * location, sign * spread, len(trials))
+    location, spread = tally.sign * location, tally.sign * spread
+    return Surrogate(space, data, posterior, function, location, spread, len(trials))
 
 
 def some(tally: Tally, most: int) -> list[FrozenTrial]:
@@ -212,6 +212,6 @@ def ranked(tally: Tally, belief: Surrogate | None, most: int) -> list[Contender]
     mean, sd = belief.at([t.params for t in inside])
     found = [Contender(t, float(m), float(s)) for t, m, s in zip(inside, mean, sd, strict=True)]
     if belief.noisy:
-        order = np.argsort(-mean if tally.maximize else mean, kind="stable")
+        order = np.argsort(tally.sign * mean, kind="stable")
         found = [found[i] for i in order]
     return found[:most]

@@ -20,7 +20,7 @@ from neurobo.integrations.optuna.attributes import (
     least_violating,
     replaced,
 )
-from neurobo.integrations.optuna.history import maximizes
+from neurobo.integrations.optuna.history import sign_of
 from neurobo.integrations.optuna.leases import ATTEMPT, is_leased, seconds_left
 
 SPARKS = "▁▂▃▄▅▆▇█"
@@ -36,7 +36,8 @@ class Tally:
     """Lost or interrupted, and begun again."""
     replaced: int
     """Results that were corrected, and failures that are evaluated again."""
-    maximize: bool
+    sign: float
+    """What turns values so that lower is better: -1 if the study maximises."""
 
     @staticmethod
     def of(study: Study) -> Tally:
@@ -50,8 +51,12 @@ class Tally:
             waiting=sum(t.state == TrialState.WAITING for t in everything),
             void=ended - len(trials) - exchanged,
             replaced=exchanged,
-            maximize=maximizes(study),
+            sign=sign_of(study),
         )
+
+    @property
+    def maximize(self) -> bool:
+        return self.sign < 0
 
     @property
     def complete(self) -> list[FrozenTrial]:
@@ -72,7 +77,7 @@ class Tally:
     def lower(self, trial: FrozenTrial) -> float:
         """The trial's value turned so that lower is better."""
         assert trial.value is not None
-        return -trial.value if self.maximize else trial.value
+        return self.sign * trial.value
 
     @property
     def best(self) -> FrozenTrial | None:

@@ -21,13 +21,9 @@ _SUGGESTED = "neurobo:suggested"
 _PIECE = 2045
 
 
-def maximizes(study: Study) -> bool:
-    return study.direction == StudyDirection.MAXIMIZE
-
-
 def sign_of(study: Study) -> float:
     """What turns a study's values so that lower is better, and back: 1, or -1 if it maximises."""
-    return -1.0 if maximizes(study) else 1.0
+    return -1.0 if study.direction == StudyDirection.MAXIMIZE else 1.0
 
 
 def trials_of_study(study: Study, space: Space, *, without: int | None = None) -> Trials:

@@ -77,7 +77,7 @@ def view(found: Findings) -> tuple[float, float] | None:
     values = c.value[c.feasible] if c.feasible.any() else c.value
     if len(values) < 8:
         return None
-    sign = -1.0 if found.tally.maximize else 1.0
+    sign = found.tally.sign
     worse = np.sort(sign * values) - np.min(sign * values)
     for share, times in _OUTLIERS:
         edge = float(np.quantile(worse, 1 - share))
