@@ -2,8 +2,11 @@ from __future__ import annotations
 
 import math
 import pickle
+import subprocess
+import sys
 import warnings
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -78,6 +81,31 @@ def test_the_seed_decides_whatever_reseed_rng_does() -> None:
             study.optimize(_objective, n_trials=1)
         found.append([t.params for t in study.trials])
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("name", [n for n in neurobo.__all__ if n[0].isupper()])
+def test_public_classes_are_stored_by_their_public_path(name: str) -> None:
+    kind = getattr(neurobo, name)
+    if isinstance(kind, type):
+        public = "neurobo.errors" if issubclass(kind, Exception) else "neurobo"
+        assert kind.__module__ == public
+        assert pickle.loads(pickle.dumps(kind)) is kind
+
+
+def test_a_stored_sampler_is_loaded_by_a_process_that_has_imported_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "sampler"
+    pool = {"n": np.arange(10.0)[:, None]}
+    with_pool = neurobo.NeuroSampler(FAST, search_space={"n": neurobo.Int(0, 9)}, pool=pool)
+    path.write_bytes(pickle.dumps([neurobo.NeuroSampler(seed=3), with_pool]))
+    program = f"""
+import pickle
+first, _ = pickle.loads(open({str(path)!r}, "rb").read())
+import neurobo, optuna
+study = optuna.create_study(sampler=first)
+study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=2)
+assert type(first) is neurobo.NeuroSampler
+"""
+    subprocess.run([sys.executable, "-W", "ignore", "-c", program], check=True)
 
 
 def test_a_pickled_sampler_goes_on_alike() -> None:

@@ -41,3 +41,10 @@ __all__ = [
     "describe",
     "resolve",
 ]
+
+# Stored objects name the path that users have, which stays when files move.
+for _algorithm in (
+    NTKGP, PINNBO, STOBNTS, Auto, DeepEnsemble, NeuralBO, NeuralBandit, NeuralCBO, NeuralGreedy,
+    NeuralLinear,
+):  # fmt: skip
+    _algorithm.__module__ = "neurobo"

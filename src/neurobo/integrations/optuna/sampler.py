@@ -178,6 +178,9 @@ class NeuroSampler(BaseSampler):
             warnings.warn(message, NeuroboWarning, stacklevel=2)
 
 
+NeuroSampler.__module__ = "neurobo"  # stored objects name the path that users have
+
+
 def _check_one_objective(study: Study) -> None:
     if len(study.directions) > 1:
         raise InvalidInput(
