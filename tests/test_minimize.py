@@ -293,7 +293,7 @@ sys.meta_path.insert(0, PressesCtrlC())
 try:
     neurobo.minimize
 except KeyboardInterrupt:
-    print("interrupted", "neurobo.minimize" in sys.modules)
+    print("interrupted", "neurobo.running.minimisation" in sys.modules)
     print(callable(neurobo.minimize), signal.getsignal(signal.SIGINT).__name__)
 """
     done = subprocess.run(

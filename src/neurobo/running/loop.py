@@ -205,11 +205,13 @@ class Run:
         space, study = self.space, self.study
         if space.size < math.inf and is_exhausted(space, trials_of_study(study, space)):
             return True
-        trial = self.backend.ask()
+        with deferred():  # Ctrl-C leaves no trial behind that is running and not known here
+            trial = self.backend.ask()
+            if trial is not None:
+                self.ready.append((trial, {}))
         if trial is None:
             return False
         self.left_to_ask -= 1
-        self.ready.append((trial, {}))
         began = time.perf_counter()
         with deferred():
             params = {name: ask(trial, name, d) for name, d in space.distributions.items()}
