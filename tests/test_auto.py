@@ -11,6 +11,7 @@ import pytest
 from jax import Array
 
 import neurobo
+from neurobo.acquisition.score import Score
 from neurobo.algorithm.auto import credit
 from neurobo.algorithm.auto.members import MEMBERS
 from neurobo.algorithm.ntk_gp import NTKGP
@@ -18,7 +19,7 @@ from neurobo.data.observations import Data
 from neurobo.errors import InvalidInput
 from neurobo.integrations.optuna.attributes import member_of
 from neurobo.search import trust_region as trust
-from neurobo.search.optimiser import RADIUS, Score
+from neurobo.search.trust_region import RADIUS
 
 NAMES = list(MEMBERS)
 

@@ -14,8 +14,8 @@ from scipy.stats import norm
 from small import ALGORITHMS
 
 import neurobo
-from neurobo.acquisition.constraints import Bounds, Feasibility, Reaching, Within, search
-from neurobo.acquisition.functions import log_probability
+from neurobo.acquisition.constraints import Bounds, Feasibility, Reaching, Within, constrained
+from neurobo.acquisition.normal_tails import log_probability
 from neurobo.data.observations import CRASH, Data, Scale, Trials
 from neurobo.errors import InvalidInput, NeuroboWarning
 from neurobo.integrations.optuna.sampler import trials_of_study
@@ -146,7 +146,7 @@ def test_the_bound_is_optimistic_and_cautious_in_turn(x64: None) -> None:
 def _search(history: History, number: int = 0) -> tuple[Any, Bounds, Data]:
     bounds, data = Feasibility(width=32).learn(jax.random.key(0), _data(history), number)
     score = FAST.score(jax.random.key(0), data, number)
-    return search(score, bounds, data, number, None)[0], bounds, data
+    return constrained(score, bounds, data), bounds, data
 
 
 def test_only_allowed_points_are_scored(x64: None) -> None:

@@ -16,7 +16,8 @@ import neurobo
 from neurobo.data.observations import Data
 from neurobo.errors import NeuroboWarning, SpaceExhausted
 from neurobo.networks.architectures import MLP
-from neurobo.search.optimiser import APART, Region, any_free, evaluate, minimise
+from neurobo.search.optimiser import APART, any_free, evaluate, minimise
+from neurobo.search.trust_region import Region
 from neurobo.space.search_space import SAME_POINT, Space
 from neurobo.surrogates.draws import Recipe, draw
 

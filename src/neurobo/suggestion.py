@@ -15,13 +15,15 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import jax
 import numpy as np
 
-from neurobo.acquisition.constraints import Bounds, Feasibility, search
+from neurobo.acquisition.constraints import Bounds, Feasibility, constrained
 from neurobo.acquisition.failure_regions import without_random
+from neurobo.acquisition.score import Score
 from neurobo.algorithm import Algorithm, Portfolio, check_physics, resolve
 from neurobo.data.observations import CRASH, Data, Trials
 from neurobo.errors import InvalidInput, check_count
 from neurobo.search.initial_design import check_design, start_point, start_size
-from neurobo.search.optimiser import Score, minimise
+from neurobo.search.optimiser import minimise
+from neurobo.search.trust_region import while_infeasible
 from neurobo.space.search_space import Params, Space, SpaceLike
 from neurobo.training.blas_threads import one_blas_thread
 
@@ -76,7 +78,8 @@ def next_points(space: Space, trials: Trials, plan: Plan, numbers: Sequence[int]
                     drawn |= _scores(plan, data, numbers[i:])  # 2 fit, 3 posterior, 4 acquire
                 score, region = drawn[number], plan.algorithm.region(data, number)
                 if bounds is not None:
-                    score, region = search(score, bounds, data, number, region)
+                    score = constrained(score, bounds, data)
+                    region = while_infeasible(region, data, number)
                 if isinstance(plan.algorithm, Portfolio):
                     member = plan.algorithm.member(data, number)
                 rng = np.random.default_rng([plan.seed, number])

@@ -18,10 +18,10 @@ from jax import Array
 from jaxtyping import Float
 
 from neurobo.acquisition.exploration import cbo_beta
-from neurobo.acquisition.functions import log_probability
+from neurobo.acquisition.normal_tails import log_probability
+from neurobo.acquisition.score import Score
 from neurobo.data.observations import CRASH, Data, Limit
 from neurobo.networks.architectures import Architecture, network_for
-from neurobo.search.optimiser import RADIUS, Region, Score
 from neurobo.surrogates import multi_output as together
 from neurobo.surrogates.multi_output import Together
 
@@ -191,15 +191,7 @@ CLEAR = 1e-3
 3 % of their spread."""
 
 
-def search(
-    score: Score, bounds: Bounds, data: Data, number: int, region: Region | None
-) -> tuple[Score, Region | None]:
-    """What to minimise and where, given what one would do without constraints."""
+def constrained(score: Score, bounds: Bounds, data: Data) -> Within | Reaching:
+    """What to minimise, given what one would minimise without constraints."""
     assert data.excess is not None
-    if np.any(data.excess <= 0):
-        return Within(score, bounds), region
-    # Every other turn stays near the observation that breaks the constraints least: the doubt of
-    # networks is largest in the corners of the box, and there are many.
-    if number % 2 and data.n:
-        region = Region(int(data.order[0]), RADIUS)
-    return Reaching(score, bounds), region
+    return (Within if np.any(data.excess <= 0) else Reaching)(score, bounds)

@@ -16,14 +16,16 @@ import numpy as np
 from jax import Array
 from jaxtyping import Float
 
-from neurobo.acquisition.functions import LogExpectedImprovement, expected, expected_best
+from neurobo.acquisition.expected_improvement import LogExpectedImprovement
+from neurobo.acquisition.score import Score
 from neurobo.algorithm.drawing import Gammas, check_gamma, hyper_for
 from neurobo.algorithm.registry import options, register
 from neurobo.data.observations import Data
 from neurobo.errors import check_choice, check_count
 from neurobo.networks.architectures import MLP, Architecture, Gamma, Theta, network_for
-from neurobo.search.optimiser import Region, Score
+from neurobo.search.trust_region import Region
 from neurobo.surrogates.draws import Recipe, draw, draws
+from neurobo.surrogates.posterior import lowest_mean, means_at_pending
 from neurobo.training.solver import stacked
 
 
@@ -94,8 +96,8 @@ class DeepEnsemble:
             return self.sample(key, data, number)
         found = self.posterior(key, data)
         if len(data.pending):
-            found = self.posterior(key, data.believing(expected(found, data)))
-        return LogExpectedImprovement(found, jnp.asarray(np.asarray(expected_best(found, data))))
+            found = self.posterior(key, data.believing(means_at_pending(found, data)))
+        return LogExpectedImprovement(found, jnp.asarray(np.asarray(lowest_mean(found, data))))
 
     def region(self, data: Data, number: int) -> Region | None:
         return None

@@ -9,17 +9,17 @@ from typing import Literal
 
 import numpy as np
 
-from neurobo.acquisition.functions import means
 from neurobo.algorithm.registry import options
 from neurobo.data.observations import Data
 from neurobo.errors import InvalidInput, check_choice, check_flag, check_number
 from neurobo.networks.architectures import CNN, MLP, Architecture, network_for
 from neurobo.networks.infinite_width import Wide
 from neurobo.search import trust_region as trust
-from neurobo.search.optimiser import RADIUS, Region
+from neurobo.search.trust_region import RADIUS, Region
 from neurobo.surrogates import evidence, image_evidence
 from neurobo.surrogates import gaussian_process as gp
 from neurobo.surrogates.evidence import Hyper
+from neurobo.surrogates.posterior import means
 
 Gammas = float | Literal["evidence", "grid"]
 

@@ -14,12 +14,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from neurobo.acquisition.functions import LowerBound
+from neurobo.acquisition.confidence_bound import LowerConfidenceBound
+from neurobo.acquisition.score import Score
 from neurobo.algorithm.registry import options, register
 from neurobo.data.observations import Data
 from neurobo.errors import check_choice, check_number
 from neurobo.networks.architectures import MLP, network_for
-from neurobo.search.optimiser import Region, Score
+from neurobo.search.trust_region import Region
 from neurobo.surrogates import linearised as tangents
 from neurobo.surrogates.draws import Recipe, draw
 
@@ -67,7 +68,7 @@ class NeuralBandit:
     def score(self, key: Array, data: Data, number: int) -> Score:
         if self.acquisition == "ts":
             return self.sample(key, data, number)
-        return LowerBound(self.posterior(key, data), jnp.asarray(np.ones(())))
+        return LowerConfidenceBound(self.posterior(key, data), jnp.asarray(np.ones(())))
 
     def region(self, data: Data, number: int) -> Region | None:
         return None

@@ -18,13 +18,13 @@ import numpy as np
 from jax import Array
 
 from neurobo.acquisition.exploration import neural_bo_nu
-from neurobo.acquisition.functions import Pointwise
+from neurobo.acquisition.score import Score
+from neurobo.acquisition.thompson_sampling import PointwiseSample
 from neurobo.algorithm.drawing import Drawing, Radius
 from neurobo.algorithm.registry import options, register
 from neurobo.data.observations import Data
 from neurobo.errors import check_choice, check_count, check_number
 from neurobo.networks.architectures import Theta
-from neurobo.search.optimiser import Score
 from neurobo.surrogates import linearised as tangents
 from neurobo.surrogates.draws import Draw, Network, Recipe, draw
 
@@ -77,7 +77,7 @@ class NeuralBO(Drawing):
     def score(self, key: Array, data: Data, number: int) -> Score:
         if self.sampling == "function":
             return self.sample(key, data, number)
-        return Pointwise(self.posterior(key, data), jax.random.fold_in(key, number))
+        return PointwiseSample(self.posterior(key, data), jax.random.fold_in(key, number))
 
 
 def _number(value: float) -> Array:

@@ -17,7 +17,8 @@ from jax import Array
 from jaxtyping import Float
 
 from neurobo.acquisition.constraints import Feasibility
-from neurobo.acquisition.functions import LogExpectedImprovement, expected, expected_best
+from neurobo.acquisition.expected_improvement import LogExpectedImprovement
+from neurobo.acquisition.score import Score
 from neurobo.algorithm.drawing import check_solver, smoothed
 from neurobo.algorithm.registry import options, register
 from neurobo.data.observations import Data
@@ -25,11 +26,12 @@ from neurobo.errors import check_flag, check_number
 from neurobo.networks.architectures import MLP, Architecture, network_for
 from neurobo.networks.infinite_width import Wide
 from neurobo.search import trust_region as trust
-from neurobo.search.optimiser import Region, Score
+from neurobo.search.trust_region import Region
 from neurobo.surrogates import multi_output as together
 from neurobo.surrogates.draws import SOLVERS
 from neurobo.surrogates.evidence import Hyper
 from neurobo.surrogates.multi_output import Together
+from neurobo.surrogates.posterior import lowest_mean, means_at_pending
 
 
 @jax.tree_util.register_dataclass
@@ -103,8 +105,8 @@ class NeuralCBO:
     def score(self, key: Array, data: Data, number: int) -> Score:
         found = self.posterior(key, data)
         if len(data.pending):
-            found = self.posterior(key, data.believing(expected(found, data)))
-        best = expected_best(found, data) if data.n else 0.0
+            found = self.posterior(key, data.believing(means_at_pending(found, data)))
+        best = lowest_mean(found, data) if data.n else 0.0
         return LogExpectedImprovement(found, jnp.asarray(best))
 
     def region(self, data: Data, number: int) -> Region | None:

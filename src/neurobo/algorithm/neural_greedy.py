@@ -15,12 +15,12 @@ import numpy as np
 from jax import Array
 
 from neurobo.acquisition.exploration import greedy_nu
+from neurobo.acquisition.score import Score
 from neurobo.algorithm.drawing import Drawing, Radius, check_solver
 from neurobo.algorithm.registry import options, register
 from neurobo.data.observations import Data
 from neurobo.errors import check_choice, check_number
 from neurobo.networks.infinite_width import Wide
-from neurobo.search.optimiser import Score
 from neurobo.surrogates import evidence
 from neurobo.surrogates.draws import SURROGATES, Recipe, draws
 from neurobo.surrogates.evidence import Hyper

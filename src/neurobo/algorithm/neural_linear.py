@@ -14,11 +14,12 @@ import numpy as np
 from jax import Array
 from jaxtyping import Float
 
+from neurobo.acquisition.score import Score
 from neurobo.algorithm.registry import options, register
 from neurobo.data.observations import Data
 from neurobo.errors import check_number
 from neurobo.networks.architectures import MLP, Architecture, Gamma, Layer, Theta, network_for
-from neurobo.search.optimiser import Region, Score
+from neurobo.search.trust_region import Region
 from neurobo.surrogates.draws import Draw, Network, Recipe, draw, normal
 from neurobo.training.residuals import OutputRows
 from neurobo.training.solver import Problem, linear

@@ -13,21 +13,19 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from neurobo.acquisition.confidence_bound import LowerConfidenceBound
+from neurobo.acquisition.expected_improvement import LogExpectedImprovement
 from neurobo.acquisition.exploration import sto_beta
-from neurobo.acquisition.functions import (
-    LogExpectedImprovement,
-    LowerBound,
-    expected,
-    expected_best,
-)
 from neurobo.acquisition.noisy_improvement import noisy_improvement, truths
+from neurobo.acquisition.score import Score
 from neurobo.algorithm.registry import options, register
 from neurobo.data.observations import Data
 from neurobo.errors import check_choice, check_flag, check_number
 from neurobo.networks.infinite_width import Wide
-from neurobo.search.optimiser import Region, Score
+from neurobo.search.trust_region import Region
 from neurobo.surrogates import evidence
 from neurobo.surrogates import gaussian_process as gp
+from neurobo.surrogates.posterior import lowest_mean, means_at_pending
 
 NOISY = 1e-3
 """Variance of noise that counts, in units of the standardised objective."""
@@ -73,11 +71,13 @@ class NTKGP:
             return self.sample(key, data, number)
         believed, found = self._believing(key, data)
         if self.acquisition == "ucb":
-            return LowerBound(found, jnp.asarray(np.asarray(self._beta(data), dtype=float)))
+            return LowerConfidenceBound(
+                found, jnp.asarray(np.asarray(self._beta(data), dtype=float))
+            )
         hyper = self.hyper(data)
         if hyper.noise < NOISY or found.gain is not None:  # many observations: noise averages out
             # With noise the lowest value is luck: the lowest mean at an observation counts.
-            return LogExpectedImprovement(found, jnp.asarray(expected_best(found, data)))
+            return LogExpectedImprovement(found, jnp.asarray(lowest_mean(found, data)))
         # The mean alone would be so sure of the best point that it goes there again and again.
         count, bowl = (TRUTHS, BOWL) if data.noisy else (1, 0.0)
         key = jax.random.fold_in(key, number)
@@ -104,7 +104,7 @@ class NTKGP:
         found = self.posterior(key, data)
         if not len(data.pending):
             return data, found
-        believed = data.believing(expected(found, data))
+        believed = data.believing(means_at_pending(found, data))
         return believed, gp.condition(believed, self.wide, self.hyper(data))
 
     def sample(self, key: Array, data: Data, number: int) -> Score:

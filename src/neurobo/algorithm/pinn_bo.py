@@ -15,8 +15,9 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from neurobo.acquisition.functions import LogExpectedImprovement, expected, expected_best
+from neurobo.acquisition.expected_improvement import LogExpectedImprovement
 from neurobo.acquisition.physics_exploration import theory_nu
+from neurobo.acquisition.score import Score
 from neurobo.algorithm.registry import options, register
 from neurobo.data.observations import Data
 from neurobo.errors import InvalidInput, check_choice, check_number
@@ -26,8 +27,9 @@ from neurobo.physics.laws import Laws
 from neurobo.physics.networks import candidates, doubt_is_cheap
 from neurobo.physics.surrogate import Known, LawPosterior, condition, draws, posterior, trained
 from neurobo.physics.warnings import warn_about_doubts
-from neurobo.search.optimiser import Region, Score
+from neurobo.search.trust_region import Region
 from neurobo.surrogates.draws import SURROGATES
+from neurobo.surrogates.posterior import lowest_mean, means_at_pending
 
 
 @options
@@ -125,9 +127,9 @@ class PINNBO:
     def _improvement(self, key: Array, data: Data, number: int) -> Score:
         found = self.posterior(key, data, number)
         if len(data.pending):  # as if they had turned out as expected
-            believed = replace(data.believing(expected(found, data)), excess=None)
+            believed = replace(data.believing(means_at_pending(found, data)), excess=None)
             found = self.posterior(key, believed, number)
-        return LogExpectedImprovement(found, jnp.asarray(expected_best(found, data)))
+        return LogExpectedImprovement(found, jnp.asarray(lowest_mean(found, data)))
 
     def _state(self, key: Array, data: Data, number: int) -> Known:
         laws = _laws(data, number)

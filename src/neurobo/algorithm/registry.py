@@ -8,9 +8,10 @@ from typing import Any, Protocol, TypeVar, dataclass_transform, runtime_checkabl
 
 from jax import Array
 
+from neurobo.acquisition.score import Score
 from neurobo.data.observations import Data
 from neurobo.errors import InvalidInput, check_choice, did_you_mean
-from neurobo.search.optimiser import Region, Score
+from neurobo.search.trust_region import Region
 
 
 class Algorithm(Protocol):

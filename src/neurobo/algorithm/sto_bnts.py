@@ -16,11 +16,11 @@ import numpy as np
 from jax import Array
 
 from neurobo.acquisition.exploration import sto_beta
+from neurobo.acquisition.score import Score
 from neurobo.algorithm.drawing import Drawing, check_solver
 from neurobo.algorithm.registry import options, register
 from neurobo.data.observations import Data
 from neurobo.errors import check_number
-from neurobo.search.optimiser import Score
 from neurobo.surrogates.draws import Recipe, draws
 
 

@@ -18,7 +18,6 @@ from jaxtyping import Float
 from optuna.trial import FrozenTrial
 from scipy.stats import qmc
 
-from neurobo.acquisition.functions import Posterior
 from neurobo.algorithm import NTKGP
 from neurobo.analysis.tally import Tally
 from neurobo.data.observations import Data, Trials, units
@@ -26,6 +25,7 @@ from neurobo.space.encoders import Candidate, Category, Matrix
 from neurobo.space.search_space import Space
 from neurobo.surrogates.gaussian_process import GP
 from neurobo.surrogates.input_warping import stretch_for
+from neurobo.surrogates.posterior import Posterior
 from neurobo.training.blas_threads import one_blas_thread
 
 MOST = 400

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.stats import qmc
 
-from neurobo.acquisition.functions import Uncertainty
+from neurobo.acquisition.uncertainty import Uncertainty
 from neurobo.data.observations import Data
 from neurobo.errors import InvalidInput, check_choice, check_count
 from neurobo.networks.infinite_width import Wide

@@ -8,9 +8,8 @@ discrete ones; the winner is polished. Every candidate is a valid point at every
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -21,38 +20,13 @@ from scipy.optimize import minimize as scipy_minimize
 from scipy.spatial import KDTree
 from scipy.stats import qmc
 
+from neurobo.acquisition.score import Limited, Score
 from neurobo.data.observations import Data
 from neurobo.errors import NeuroboWarning, SpaceExhausted
+from neurobo.search.trust_region import Region
 from neurobo.space.encoders import Matrix
 from neurobo.space.search_space import Space
 
-Score = Callable[[Float[Array, "n d"]], Float[Array, " n"]]
-"""A pytree that can be called; lower is better."""
-
-
-@runtime_checkable
-class Limited(Protocol):
-    """A score that counts only where every limit is at most 0; elsewhere it is higher."""
-
-    @property
-    def score(self) -> Score: ...
-
-    def limits(self, x: Float[Array, "n d"]) -> Float[Array, "k n"]: ...
-
-    def __call__(self, x: Float[Array, "n d"]) -> Float[Array, " n"]: ...
-
-
-class Region(NamedTuple):
-    """A trust region: numeric columns stay this near to an observation."""
-
-    row: int
-    """Which observation."""
-    radius: float
-    """Half-width; that of the whole box is 1."""
-
-
-RADIUS = 0.4
-"""Half-width of a trust region, if nothing else is known."""
 CHUNK = 1024  # every batch is padded to this many rows: one shape, one compilation
 ENUMERABLE = 4096  # finite spaces up to this size are scored point by point
 STARTS = 16

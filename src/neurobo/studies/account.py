@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from neurobo.acquisition.functions import LogExpectedImprovement, expected_best
+from neurobo.acquisition.expected_improvement import LogExpectedImprovement
 from neurobo.algorithm import Auto
 from neurobo.algorithm.auto.members import MEMBERS
 from neurobo.analysis.predictions import Surrogate
@@ -19,6 +19,7 @@ from neurobo.integrations.optuna.attributes import member_of
 from neurobo.search.optimiser import evaluate, minimise
 from neurobo.space.search_space import Space
 from neurobo.studies.findings import Findings
+from neurobo.surrogates.posterior import lowest_mean
 from neurobo.training.blas_threads import one_blas_thread
 
 LITTLE = 1e-3
@@ -186,7 +187,7 @@ def _seen(belief: Surrogate, auto: Auto) -> tuple[float, dict[str, float]]:
 def _gain(space: Space, belief: Surrogate) -> float:
     """The largest expected improvement anywhere, in the objective's units."""
     with jax.enable_x64(True), one_blas_thread():
-        best = jnp.asarray(expected_best(belief.function, belief.data))
+        best = jnp.asarray(lowest_mean(belief.function, belief.data))
         score = LogExpectedImprovement(belief.function, best)
         try:
             x = minimise(score, space, belief.data, np.random.default_rng(0))

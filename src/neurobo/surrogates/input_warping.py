@@ -16,12 +16,11 @@ import numpy as np
 from jax import Array
 from jaxtyping import Float
 
-from neurobo.acquisition.functions import Posterior
 from neurobo.data.observations import Data
 from neurobo.networks.architectures import stretched
 from neurobo.networks.infinite_width import Wide
-from neurobo.search.optimiser import Score
 from neurobo.surrogates import evidence
+from neurobo.surrogates.posterior import Function, Posterior
 
 MOST = 128
 """Observations that decide: an even share of more."""
@@ -45,9 +44,9 @@ class Stretch:
         x, pending = (np.asarray(_stretched(v, self._bends)) for v in (data.x, padded))
         return replace(data, x=x, pending=pending[:k], begin=self.begin)
 
-    def of(self, score: Score) -> Score:
-        """The score of points that are not stretched."""
-        return Stretched(score, jnp.asarray(self._bends))
+    def of(self, function: Function) -> Function:
+        """The same function of points that are not stretched."""
+        return Stretched(function, jnp.asarray(self._bends))
 
     def believed(self, posterior: Posterior) -> Posterior:
         """The belief about points that are not stretched."""
@@ -64,13 +63,13 @@ _stretched = jax.jit(stretched)
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Stretched:
-    """x -> the score of x stretched."""
+    """x -> the function's value at x stretched."""
 
-    score: Score
+    function: Function
     bends: Float[Array, " d"]
 
     def __call__(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        return self.score(stretched(x, self.bends))
+        return self.function(stretched(x, self.bends))
 
 
 @jax.tree_util.register_dataclass

@@ -9,8 +9,9 @@ import jax.numpy as jnp
 from jax import Array
 from jaxtyping import Float
 
+from neurobo.acquisition.score import Score
 from neurobo.data.observations import Data
-from neurobo.search.optimiser import Region, Score
+from neurobo.search.trust_region import Region
 
 
 @jax.tree_util.register_dataclass

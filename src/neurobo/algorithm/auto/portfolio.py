@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from jax import Array
 
-from neurobo.acquisition.functions import Posterior
+from neurobo.acquisition.score import Score
 from neurobo.algorithm.auto import credit
 from neurobo.algorithm.auto.members import (
     FIRST,
@@ -31,10 +31,11 @@ from neurobo.algorithm.registry import options, register
 from neurobo.data.observations import Data
 from neurobo.errors import InvalidInput, check_flag
 from neurobo.search import trust_region as trust
-from neurobo.search.optimiser import Region, Score
+from neurobo.search.trust_region import Region
 from neurobo.surrogates.evidence import MANY
 from neurobo.surrogates.input_warping import Stretch, stretch_for
 from neurobo.surrogates.output_warping import Chosen, warp_for
+from neurobo.surrogates.posterior import Posterior
 
 
 class Seen(NamedTuple):
