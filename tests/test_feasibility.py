@@ -145,7 +145,7 @@ def test_the_bound_is_optimistic_and_cautious_in_turn(x64: None) -> None:
 
 def _search(history: History, number: int = 0) -> tuple[Any, Bounds, Data]:
     bounds, data = Feasibility(width=32).learn(jax.random.key(0), _data(history), number)
-    score = FAST.score(jax.random.key(0), data, number)
+    score = FAST.decide(jax.random.key(0), data, number).score
     return constrained(score, bounds, data), bounds, data
 
 

@@ -123,7 +123,7 @@ class Feasibility:
             # Points are on their way to where feasibility is likeliest: look elsewhere.
             mean, sd = _at(bounds, data.pending)
             above = mean + np.asarray(bounds.highest)[:, None] + sd
-            known = [d.believing(row) for d, row in zip(known, above, strict=True)]
+            known = [d.with_fantasies(row) for d, row in zip(known, above, strict=True)]
             bounds = self._bounds(key, data, known, limits, sizes, number)
         return bounds, replace(data, excess=excess)
 

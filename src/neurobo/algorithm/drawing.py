@@ -3,12 +3,14 @@ look."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 
+from neurobo.acquisition.score import Score
+from neurobo.algorithm.protocols import Decision
 from neurobo.algorithm.registry import options
 from neurobo.data.observations import Data
 from neurobo.errors import InvalidInput, check_choice, check_flag, check_number
@@ -82,7 +84,17 @@ class Drawing:
     def hyper(self, data: Data) -> Hyper:
         return hyper_for(data, self.network(data), self.gamma, ard=self.ard, noise=self.noise)
 
+    def decisions(
+        self, samples: Sequence[Score], data: Data, numbers: Sequence[int]
+    ) -> list[Decision]:
+        """Samples as scores, each with its trust region."""
+        return [
+            Decision(sample, self.region(data, number))
+            for sample, number in zip(samples, numbers, strict=True)
+        ]
+
     def region(self, data: Data, number: int) -> Region | None:
+        """Where to search for suggestion `number`; None: everywhere."""
         radius = self.trust_region
         if isinstance(radius, str) and data.x.shape[1] <= HIGH:
             radius = None

@@ -9,15 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from neurobo.space.search_space import Params, Space
-
-if TYPE_CHECKING:
-    from neurobo.physics.laws import Laws
 
 BUCKETS = (64, 128, 192, 256, 384, 512, 768, 1024)
 
@@ -162,17 +159,11 @@ class Data:
     """The constraints, each with observations of its own."""
     excess: Float[np.ndarray, " n"] | None = None
     """By how much the observations break the constraints, in units of their spread; None: not."""
-    laws: Laws | None = None
-    """Differential equations that the objective obeys."""
-    members: tuple[str, ...] = ()
-    """Which member of a portfolio proposed each observation; empty if nobody knows."""
     begin: tuple[float, ...] | None = None
     """Where the search for hyper-parameters begins (logarithms, with or without those of columns);
     None: at those of before."""
     noisy: bool = False
     """Whether values are known to be noisy; nobody knows, if not."""
-    middle: Float[np.ndarray, " columns"] | None = None
-    """The middle of the box (0 for categories), if nothing was tried near it."""
 
     @cached_property
     def n(self) -> int:
@@ -204,8 +195,8 @@ class Data:
             return found, 0.0, 1.0
         return found, (mean - mean_of_all) / sd_of_all, sd / sd_of_all or 1.0
 
-    def believing(self, values: Float[np.ndarray, " k"]) -> Data:
-        """As if the pending points had these values."""
+    def with_fantasies(self, values: Float[np.ndarray, " k"]) -> Data:
+        """As if the pending points had these values; whether they are feasible stays open."""
         x = np.concatenate([self.x[: self.n], self.pending])
         more = Data.pad(x, np.concatenate([self.y[: self.n], values]))
         mean, sd = units(self.values) if self.n else (0.0, 1.0)
@@ -216,6 +207,7 @@ class Data:
             values=np.concatenate([self.values, mean + sd * values]),
             mask=more.mask,
             pending=self.pending[:0],
+            excess=None,
         )
 
     @staticmethod
@@ -235,8 +227,6 @@ class Data:
             pruned=points[np.array(trials.pruned)] if any(trials.pruned) else None,
             image=space.image,
             limits=_limits(space, trials, points, good),
-            members=tuple(np.array(trials.members)[good].tolist()) if trials.members else (),
-            middle=_untried_middle(space, taken),
         )
 
     @staticmethod
@@ -255,22 +245,6 @@ class Data:
             pending=x[:0],
             taken=x,
         )
-
-
-NEAR_THE_MIDDLE = 0.25
-"""In every number; the box has half-width 1."""
-
-
-def _untried_middle(
-    space: Space, tried: Float[np.ndarray, "m encoded"]
-) -> Float[np.ndarray, " columns"] | None:
-    """The middle of all numbers' ranges, unless a point was tried near it or there are pools."""
-    numeric = space.numeric
-    if not numeric.any() or space.pools:
-        return None
-    middle = np.where(numeric, space.snap(np.zeros((1, space.dim)))[0], 0.0)
-    away = np.max(np.abs(tried - middle), axis=1, where=numeric, initial=0.0)
-    return None if np.any(away <= NEAR_THE_MIDDLE) else middle
 
 
 CRASH = "neurobo:crash"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import jax
@@ -13,7 +13,6 @@ from neurobo.acquisition.expected_improvement import LogExpectedImprovement
 from neurobo.algorithm import Auto
 from neurobo.algorithm.auto.members import MEMBERS
 from neurobo.analysis.predictions import Surrogate
-from neurobo.data.observations import Data
 from neurobo.errors import SpaceExhausted
 from neurobo.integrations.optuna.attributes import member_of
 from neurobo.search.optimiser import evaluate, minimise
@@ -140,7 +139,7 @@ def account(found: Findings) -> Account:
         bend, stretched = _seen(belief, auto)
         if any(MEMBERS[w.member].local for w in work if w.member in MEMBERS):
             with jax.enable_x64(True), one_blas_thread():
-                radius = auto.near(_known(belief)).radius
+                radius = auto.near(belief.data).radius
     w, b = np.asarray(belief.posterior.gamma).tolist()
     return Account(
         work=work,
@@ -169,15 +168,10 @@ def _work(found: Findings) -> list[Work]:
     return sorted(map(of, names), key=lambda w: -w.improvements)
 
 
-def _known(belief: Surrogate) -> Data:
-    """What members know; the middle of the box is tried before them, or never."""
-    return replace(belief.data, middle=None)
-
-
 def _seen(belief: Surrogate, auto: Auto) -> tuple[float, dict[str, float]]:
     """How `auto` bends values, and by how much it stretches which parameters."""
     with jax.enable_x64(True), one_blas_thread():
-        _, warp, stretch = auto.seen(_known(belief))
+        _, warp, stretch = auto.seen(belief.data)
     one = {name: at[0] for name, at in belief.columns().items() if len(at) == 1}
     bends = {} if stretch is None else {name: stretch.bends[at] for name, at in one.items()}
     named = {name: t for name, t in bends.items() if abs(t) >= NAMED}

@@ -28,6 +28,7 @@ class Posterior(Protocol):
     ) -> tuple[Float[Array, " n"], Float[Array, " n"]]: ...
 
 
+P = TypeVar("P", bound=Posterior)
 P_co = TypeVar("P_co", bound=Posterior, covariant=True)
 
 
@@ -37,6 +38,24 @@ class Surrogate(Protocol[P_co]):
     def fit(self, key: Array, data: Data) -> P_co:
         """Its posterior given the data. Randomness, if there is any, comes from the key."""
         ...
+
+
+class SamplingSurrogate(Surrogate[P_co], Protocol[P_co]):
+    """One whose posterior can be sampled."""
+
+    def sample(self, key: Array, data: Data, number: int) -> Function:
+        """A posterior sample for suggestion `number`; `key` is the run's."""
+        ...
+
+
+def with_fantasies(surrogate: Surrogate[P], key: Array, data: Data) -> tuple[Data, P]:
+    """The data as if pending points had turned out as expected, and the posterior given these: it
+    knows where not to go again."""
+    posterior = surrogate.fit(key, data)
+    if not len(data.pending):
+        return data, posterior
+    fantasies = data.with_fantasies(means_at_pending(posterior, data))
+    return fantasies, surrogate.fit(key, fantasies)
 
 
 @jax.jit
