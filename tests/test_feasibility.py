@@ -19,7 +19,8 @@ from neurobo.acquisition.normal_tails import log_probability
 from neurobo.data.observations import CRASH, Data, Scale, Trials
 from neurobo.errors import InvalidInput, NeuroboWarning
 from neurobo.integrations.optuna.sampler import trials_of_study
-from neurobo.search.optimiser import evaluate, minimise
+from neurobo.search.optimiser import minimise
+from neurobo.search.scoring import evaluate
 from neurobo.space.search_space import Space
 from neurobo.suggestion import Plan, next_points
 

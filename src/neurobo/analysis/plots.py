@@ -18,7 +18,7 @@ from neurobo.data.observations import Data, Trials, units
 from neurobo.errors import InvalidInput, check_choice, check_count
 from neurobo.optional import require
 from neurobo.page.still import new_figure
-from neurobo.search.optimiser import evaluate
+from neurobo.search.scoring import evaluate
 from neurobo.space.search_space import Params, Space, SpaceLike
 from neurobo.suggestion import check_seed, trials_of
 from neurobo.training.blas_threads import one_blas_thread

@@ -13,7 +13,8 @@ from neurobo.acquisition.uncertainty import Uncertainty
 from neurobo.data.observations import Data
 from neurobo.errors import InvalidInput, check_choice, check_count
 from neurobo.networks.infinite_width import Wide
-from neurobo.search.optimiser import any_free, first_free, minimise
+from neurobo.search.exclusion import any_free, first_free
+from neurobo.search.optimiser import minimise
 from neurobo.space.encoders import Matrix
 from neurobo.space.search_space import Space
 from neurobo.surrogates import gaussian_process as gp

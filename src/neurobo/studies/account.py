@@ -15,7 +15,8 @@ from neurobo.algorithm.auto.members import MEMBERS
 from neurobo.analysis.predictions import Surrogate
 from neurobo.errors import SpaceExhausted
 from neurobo.integrations.optuna.attributes import member_of
-from neurobo.search.optimiser import evaluate, minimise
+from neurobo.search.optimiser import minimise
+from neurobo.search.scoring import evaluate
 from neurobo.space.search_space import Space
 from neurobo.studies.findings import Findings
 from neurobo.surrogates.posterior import lowest_mean

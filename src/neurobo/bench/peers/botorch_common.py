@@ -18,7 +18,7 @@ from neurobo.bench.peers.base import Task
 from neurobo.bench.problem import Outcome
 from neurobo.errors import InvalidInput, NeuroboWarning
 from neurobo.optional import require
-from neurobo.search.optimiser import any_free
+from neurobo.search.exclusion import any_free
 from neurobo.space.encoders import Matrix
 from neurobo.space.search_space import Params, Space
 
