@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neurobo.data.observations import BUCKETS, Data, Trials, bucket, standardise
+from neurobo.data.observations import BUCKETS, Data, bucket
+from neurobo.data.scaling import standardise
+from neurobo.data.trials import Trials
 from neurobo.space.search_space import Space
 
 SPACE = Space.of([(0, 1), (0, 1)])

@@ -13,7 +13,8 @@ from scipy.stats import qmc
 import neurobo
 from neurobo.acquisition.constraints import Feasibility
 from neurobo.acquisition.failure_regions import ENOUGH, explained
-from neurobo.data.observations import CRASH, Data, Trials
+from neurobo.data.observations import CRASH, Data
+from neurobo.data.trials import Trials
 from neurobo.errors import InvalidInput, NeuroboWarning
 from neurobo.space.search_space import Space
 

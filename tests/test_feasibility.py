@@ -16,7 +16,9 @@ from small import ALGORITHMS
 import neurobo
 from neurobo.acquisition.constraints import Bounds, Feasibility, Reaching, Within, constrained
 from neurobo.acquisition.normal_tails import log_probability
-from neurobo.data.observations import CRASH, Data, Scale, Trials
+from neurobo.data.observations import CRASH, Data
+from neurobo.data.scaling import Scale
+from neurobo.data.trials import Trials
 from neurobo.errors import InvalidInput, NeuroboWarning
 from neurobo.integrations.optuna.sampler import trials_of_study
 from neurobo.search.optimiser import minimise

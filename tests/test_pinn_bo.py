@@ -18,7 +18,9 @@ import neurobo
 from neurobo.acquisition.exploration import pinn_nu
 from neurobo.acquisition.physics_exploration import theory_nu
 from neurobo.algorithm import PINNBO
-from neurobo.data.observations import Data, Trials, units
+from neurobo.data.observations import Data
+from neurobo.data.scaling import units
+from neurobo.data.trials import Trials
 from neurobo.errors import InvalidInput, NeuroboWarning
 from neurobo.networks.architectures import MLP
 from neurobo.networks.infinite_width import information_gain

@@ -17,7 +17,8 @@ from optuna.testing.pytest_samplers import (
 from optuna.trial import TrialState
 
 import neurobo
-from neurobo.data.observations import Data, Trials
+from neurobo.data.observations import Data
+from neurobo.data.trials import Trials
 from neurobo.errors import InvalidInput, NeuroboWarning
 from neurobo.integrations.optuna import sampler as sampler_file
 from neurobo.integrations.optuna.attributes import VOID, mark_void, void_numbers

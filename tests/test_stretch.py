@@ -14,7 +14,8 @@ from scipy.optimize import approx_fprime
 from scipy.stats import qmc
 
 import neurobo
-from neurobo.data.observations import Data, standardise
+from neurobo.data.observations import Data
+from neurobo.data.scaling import standardise
 from neurobo.errors import InvalidInput
 from neurobo.networks.architectures import stretched
 from neurobo.networks.infinite_width import Wide

@@ -9,7 +9,8 @@ from scipy.differentiate import derivative
 from scipy.stats import qmc
 
 import neurobo
-from neurobo.data.observations import Data, Scale, standardise
+from neurobo.data.observations import Data
+from neurobo.data.scaling import Scale, standardise
 from neurobo.errors import InvalidInput
 from neurobo.networks.infinite_width import Wide
 from neurobo.surrogates.evidence import Hyper, scheduled

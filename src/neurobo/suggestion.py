@@ -28,7 +28,8 @@ from neurobo.algorithm.protocols import (
     feasibility_of,
     informed,
 )
-from neurobo.data.observations import CRASH, Data, Trials
+from neurobo.data.observations import CRASH, Data
+from neurobo.data.trials import Trials
 from neurobo.errors import InvalidInput, check_count
 from neurobo.search.initial_design import check_design, start_point, start_size
 from neurobo.search.optimiser import minimise

@@ -14,7 +14,8 @@ from jax import Array
 from neurobo.acquisition import constraints
 from neurobo.acquisition.constraints import Bounds, Feasibility
 from neurobo.acquisition.score import Score
-from neurobo.data.observations import Data, Trials
+from neurobo.data.observations import Data
+from neurobo.data.trials import Trials
 from neurobo.physics.laws import Laws
 from neurobo.search.trust_region import Region, while_infeasible
 from neurobo.space.search_space import Space

@@ -14,7 +14,9 @@ from jaxtyping import Float
 
 from neurobo.algorithm import Algorithm, resolve
 from neurobo.algorithm.protocols import posterior_of, sample_of
-from neurobo.data.observations import Data, Trials, units
+from neurobo.data.observations import Data
+from neurobo.data.scaling import units
+from neurobo.data.trials import Trials
 from neurobo.errors import InvalidInput, check_choice, check_count
 from neurobo.optional import require
 from neurobo.page.still import new_figure

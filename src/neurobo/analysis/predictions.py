@@ -20,7 +20,9 @@ from scipy.stats import qmc
 
 from neurobo.algorithm import NTKGP
 from neurobo.analysis.tally import Tally
-from neurobo.data.observations import Data, Trials, units
+from neurobo.data.observations import Data
+from neurobo.data.scaling import units
+from neurobo.data.trials import Trials
 from neurobo.space.encoders import Candidate, Category, Matrix
 from neurobo.space.search_space import Space
 from neurobo.surrogates.gaussian_process import GP

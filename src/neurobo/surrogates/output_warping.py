@@ -18,7 +18,8 @@ from functools import lru_cache
 import numpy as np
 from jaxtyping import Float
 
-from neurobo.data.observations import Data, Scale, standardise
+from neurobo.data.observations import Data
+from neurobo.data.scaling import Scale, standardise
 from neurobo.networks.infinite_width import Wide
 from neurobo.surrogates import evidence
 

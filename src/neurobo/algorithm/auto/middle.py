@@ -11,7 +11,8 @@ from jax import Array
 from jaxtyping import Float
 
 from neurobo.algorithm.protocols import Decision
-from neurobo.data.observations import Data, Trials
+from neurobo.data.observations import Data
+from neurobo.data.trials import Trials
 from neurobo.space.search_space import Space
 
 NEAR = 0.25

@@ -30,7 +30,8 @@ from neurobo.algorithm.ntk_gp import NTKGP
 from neurobo.algorithm.pinn_bo import PINNBO
 from neurobo.algorithm.protocols import Decision
 from neurobo.algorithm.registry import given_later, options, register
-from neurobo.data.observations import Data, Trials
+from neurobo.data.observations import Data
+from neurobo.data.trials import Trials
 from neurobo.errors import InvalidInput, check_flag
 from neurobo.physics.laws import Laws
 from neurobo.search import trust_region as trust

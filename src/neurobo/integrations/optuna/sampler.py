@@ -19,7 +19,7 @@ from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from neurobo.algorithm import Algorithm, check_physics, resolve
-from neurobo.data.observations import Trials
+from neurobo.data.trials import Trials
 from neurobo.errors import InvalidInput, NeuroboWarning
 from neurobo.integrations.optuna.attributes import MEMBER, is_crash, member_of, void_numbers
 from neurobo.physics.laws import Laws, Physics, bind
