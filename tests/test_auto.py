@@ -56,7 +56,7 @@ def test_who_finds_better_points_gets_more_turns_and_nobody_gets_none() -> None:
 
 def test_a_better_value_that_is_not_feasible_earns_nothing() -> None:
     members = ["", "wide", "network"]
-    data = replace(_data([3.0, 1.0, 2.0]), excess=np.array([0.0, 1.0, 0.0]))
+    data = replace(_data([3.0, 1.0, 2.0]), violation=np.array([0.0, 1.0, 0.0]))
     shares = _shares(data, members)
     assert shares["network"] > shares["wide-local"] > shares["wide"]
 

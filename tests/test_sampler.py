@@ -134,7 +134,7 @@ def test_failed_pruned_and_infinite_trials_are_no_observations() -> None:
     space = Space.of(SPACE)
     data = Data.of(space, trials_of_study(study, space))
     assert data.n == 1
-    assert len(data.taken) == 4
+    assert len(data.excluded) == 4
 
 
 def test_trials_outside_the_given_space_are_left_out() -> None:

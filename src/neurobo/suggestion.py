@@ -77,7 +77,7 @@ def next_points(space: Space, trials: Trials, plan: Plan, numbers: Sequence[int]
         begun, member = len(trials.params) + len(trials.pending), ""
         if begun < plan.n_start or (plan.n_start and data.n == 0):
             x = start_point(
-                space, data.taken,
+                space, data.excluded,
                 design=plan.design, size=plan.n_start, seed=plan.seed, number=number,
             )  # fmt: skip
         else:
@@ -98,12 +98,12 @@ def next_points(space: Space, trials: Trials, plan: Plan, numbers: Sequence[int]
 
 def _bounds(plan: Plan, key: Array, data: Data, number: int) -> tuple[Bounds | None, Data]:
     """Where constraints allow a point, if there are any, and the data judged by them."""
-    if not data.limits:
+    if not data.constraints:
         return None, data
     handling = feasibility_of(plan.algorithm)
     if plan.learn_failures == "auto":
         data = without_random(data, handling.network(data, CRASH))
-        if not data.limits:
+        if not data.constraints:
             return None, data
     return handling.learn(key, data, number)
 

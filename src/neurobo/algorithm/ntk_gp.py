@@ -6,6 +6,7 @@ It is the exact counterpart of the finite-network algorithms: with `acquisition=
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 import jax
@@ -18,11 +19,12 @@ from neurobo.acquisition.noisy_improvement import noisy_improvement, truths
 from neurobo.acquisition.registry import acquire
 from neurobo.acquisition.score import Score
 from neurobo.algorithm.protocols import Decision
-from neurobo.algorithm.registry import options, register
+from neurobo.algorithm.registry import given_later, options, register
 from neurobo.data.observations import Data
 from neurobo.errors import check_choice, check_flag, check_number
 from neurobo.networks.infinite_width import Wide
 from neurobo.surrogates import evidence
+from neurobo.surrogates.evidence import Logarithms
 from neurobo.surrogates.gaussian_process import GP, GPSurrogate
 from neurobo.surrogates.posterior import Function, with_fantasies
 
@@ -56,6 +58,11 @@ class NTKGP:
     """Of the confidence bound: √β standard deviations below the mean. "theory" is β_t of STO-BNTS'
     Theorem 1 for a grid of 100 values in each column."""
 
+    start: Logarithms | None = given_later(default=None)
+
+    def with_start(self, start: Logarithms) -> NTKGP:
+        return replace(self, start=start)
+
     def __post_init__(self) -> None:
         Wide(self.depth, self.activation, self.kernel)
         check_flag("sphere", self.sphere)
@@ -70,7 +77,7 @@ class NTKGP:
         return Wide(self.depth, self.activation, self.kernel, self.sphere)
 
     def hyper(self, data: Data) -> evidence.Hyper:
-        return evidence.scheduled(data, self.wide, ard=self.ard, noise=self.noise)
+        return evidence.scheduled(data, self.wide, ard=self.ard, noise=self.noise, start=self.start)
 
     def surrogate(self, data: Data) -> GPSurrogate:
         return GPSurrogate(self.wide, self.hyper(data))

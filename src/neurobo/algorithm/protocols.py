@@ -19,6 +19,7 @@ from neurobo.data.trials import Trials
 from neurobo.physics.laws import Laws
 from neurobo.search.trust_region import Region, while_infeasible
 from neurobo.space.search_space import Space
+from neurobo.surrogates.evidence import Logarithms
 from neurobo.surrogates.posterior import Function, Posterior
 
 
@@ -85,6 +86,13 @@ class Portfolio(Protocol):
 
 
 @runtime_checkable
+class SupportsWarmStart(Protocol):
+    """Its search for hyper-parameters can begin where another one ended."""
+
+    def with_start(self, start: Logarithms) -> Algorithm: ...
+
+
+@runtime_checkable
 class HasPosterior(Protocol):
     """Its surrogate has a closed-form posterior: for plots."""
 
@@ -105,6 +113,13 @@ def informed(algorithm: Algorithm, space: Space, trials: Trials, laws: Laws | No
     if laws is not None and isinstance(algorithm, SupportsPhysics):
         algorithm = algorithm.with_laws(laws)
     return algorithm
+
+
+def warm_started(algorithm: Algorithm, start: Logarithms | None) -> Algorithm:
+    """The algorithm with what is known about its hyper-parameters."""
+    if start is None or not isinstance(algorithm, SupportsWarmStart):
+        return algorithm
+    return algorithm.with_start(start)
 
 
 def decide(

@@ -176,8 +176,8 @@ def surrogate(space: Space, tally: Tally, *, noisy: bool = False) -> Surrogate |
     with jax.enable_x64(True), one_blas_thread():
         wide = NTKGP()
         stretch = stretch_for(data, wide.wide)
-        seen = data if stretch is None else stretch(data)
-        posterior = wide.posterior(jax.random.key(0), seen)
+        seen, start = (data, None) if stretch is None else (stretch(data), stretch.start)
+        posterior = replace(wide, start=start).posterior(jax.random.key(0), seen)
         function = posterior if stretch is None else stretch.believed(posterior)
     location, spread = units(values)
     sign = -1.0 if tally.maximize else 1.0

@@ -28,13 +28,13 @@ def bucket(n: int) -> int:
 
 
 @dataclass(frozen=True)
-class Limit:
-    """A constraint, feasible where it is at most `highest`."""
+class Constraint:
+    """A constraint, feasible where it is at most its threshold."""
 
     name: str
     data: Data
     """Where it was observed, and its standardised values."""
-    highest: float
+    threshold: float
     """The user's 0 in the units of `data.y`."""
     known: Float[np.ndarray, " n"]
     """Its standardised values at the observations of the objective; NaN where unknown."""
@@ -56,19 +56,16 @@ class Data:
     """The observations as the space encodes them; x, but for the features of pools."""
     pending: Float[np.ndarray, "k columns"]
     """Where values are still awaited."""
-    taken: Float[np.ndarray, "m encoded"]
+    excluded: Float[np.ndarray, "m encoded"]
     """Every point evaluated (also in vain) or pending: not to be suggested again."""
     pruned: Float[np.ndarray, "p encoded"] | None = None
     """Points whose evaluation was given up early: later suggestions keep a distance."""
     image: tuple[int, int, int] | None = None
     """Height, width and channels, if the columns are the pixels of an image."""
-    limits: tuple[Limit, ...] = ()
+    constraints: tuple[Constraint, ...] = ()
     """The constraints, each with observations of its own."""
-    excess: Float[np.ndarray, " n"] | None = None
+    violation: Float[np.ndarray, " n"] | None = None
     """By how much the observations break the constraints, in units of their spread; None: not."""
-    begin: tuple[float, ...] | None = None
-    """Where the search for hyper-parameters begins (logarithms, with or without those of columns);
-    None: at those of before."""
     noisy: bool = False
     """Whether values are known to be noisy; nobody knows, if not."""
 
@@ -80,14 +77,14 @@ class Data:
     def order(self) -> np.ndarray:
         """Rows from the best observation to the worst: what breaks constraints comes last."""
         y = self.y[: self.n]
-        return np.lexsort([y] if self.excess is None else [y, self.excess])
+        return np.lexsort([y] if self.violation is None else [y, self.violation])
 
     @cached_property
     def eligible(self) -> Int[np.ndarray, " m"]:
         """Rows among which the best one is: the feasible, or else those that are nearest to it."""
-        if self.excess is None or not self.n:
+        if self.violation is None or not self.n:
             return np.arange(self.n)
-        return np.flatnonzero(self.excess <= np.min(self.excess))
+        return np.flatnonzero(self.violation <= np.min(self.violation))
 
     def alone(self, rows: Int[np.ndarray, " m"]) -> tuple[Data, float, float]:
         """These observations as if there were no others, and what 0 and 1 of their units are in
@@ -114,7 +111,7 @@ class Data:
             values=np.concatenate([self.values, mean + sd * values]),
             mask=more.mask,
             pending=self.pending[:0],
-            excess=None,
+            violation=None,
         )
 
     @staticmethod
@@ -123,17 +120,17 @@ class Data:
         values = np.asarray(trials.values, dtype=float)
         good = np.isfinite(values)
         y = standardise(values[good])
-        taken = np.concatenate([points, pending])
+        tried = np.concatenate([points, pending])
         data = Data.pad(space.inputs(points[good]), y)
         return replace(
             data,
             values=values[good],
             points=points[good],
             pending=space.inputs(pending),
-            taken=taken[:0] if trials.repeats or space.repeats else taken,
+            excluded=tried[:0] if trials.repeats or space.repeats else tried,
             pruned=points[np.array(trials.pruned)] if any(trials.pruned) else None,
             image=space.image,
-            limits=_limits(space, trials, points, good),
+            constraints=_constraints(space, trials, points, good),
         )
 
     @staticmethod
@@ -150,7 +147,7 @@ class Data:
             mask=np.pad(np.ones(n), (0, extra)),
             points=x,
             pending=x[:0],
-            taken=x,
+            excluded=x,
         )
 
 
@@ -158,12 +155,12 @@ CRASH = "neurobo:crash"
 """The name of the constraint that failed evaluations teach."""
 
 
-def _limits(
+def _constraints(
     space: Space,
     trials: Trials,
     points: Float[np.ndarray, "n encoded"],
     good: Bool[np.ndarray, " n"],
-) -> tuple[Limit, ...]:
+) -> tuple[Constraint, ...]:
     """The constraints in the order of their names, each from the trials that have it."""
     names = sorted({name for known in trials.constraints for name in known})
     values = {
@@ -181,6 +178,6 @@ def _limits(
         scale = Scale.of(c[known])
         data = Data.pad(space.inputs(points[known]), scale(c[known]))
         data = replace(data, values=c[known], image=space.image)
-        highest = float(scale(np.zeros(1))[0])
-        found.append(Limit(name, data, highest, np.where(known, scale(c), np.nan)[good]))
+        threshold = float(scale(np.zeros(1))[0])
+        found.append(Constraint(name, data, threshold, np.where(known, scale(c), np.nan)[good]))
     return tuple(found)

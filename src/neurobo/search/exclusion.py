@@ -13,13 +13,13 @@ from neurobo.space.search_space import Space
 
 
 def is_excluded(
-    space: Space, x: Matrix, taken: Matrix, tolerance: np.ndarray | None = None
+    space: Space, x: Matrix, excluded: Matrix, tolerance: np.ndarray | None = None
 ) -> Bool[np.ndarray, " n"]:
-    if not len(taken) or not len(x) or not space.dim:
-        return np.full(len(x), len(taken) > 0)
+    if not len(excluded) or not len(x) or not space.dim:
+        return np.full(len(x), len(excluded) > 0)
     tolerance = space.tolerance if tolerance is None else tolerance
     # A tree: all pairs of a few thousand points would not fit into memory.
-    tree = KDTree(taken / tolerance)
+    tree = KDTree(excluded / tolerance)
     gap, _ = tree.query(x / tolerance, p=np.inf, distance_upper_bound=1.0)
     return np.asarray(np.isfinite(gap))
 
@@ -48,23 +48,24 @@ def _is_near(space: Space, x: Matrix, points: Matrix, apart: float) -> Bool[np.n
     return is_excluded(space, x, points, np.where(space.continuous, apart, space.tolerance))
 
 
-def first_free(space: Space, ordered: Matrix, taken: Matrix) -> np.ndarray | None:
+def first_free(space: Space, ordered: Matrix, excluded: Matrix) -> np.ndarray | None:
     """The first of these points that is neither evaluated nor pending."""
-    free = np.flatnonzero(~is_excluded(space, ordered, taken))
+    free = np.flatnonzero(~is_excluded(space, ordered, excluded))
     return np.asarray(ordered[free[0]]) if len(free) else None
 
 
-def any_free(space: Space, taken: Matrix, rng: np.random.Generator) -> np.ndarray:
+def any_free(space: Space, excluded: Matrix, rng: np.random.Generator) -> np.ndarray:
     """Some point that is neither evaluated nor pending."""
     if space.size == np.inf or space.size > 2**40:
-        while True:  # a taken point has probability zero, or nearly
-            found = first_free(space, space.from_unit(rng.random((64, space.n_parameters))), taken)
+        while True:  # an excluded point has probability zero, or nearly
+            points = space.from_unit(rng.random((64, space.n_parameters)))
+            found = first_free(space, points, excluded)
             if found is not None:
                 return found
-    # Among len(taken) + 1 different points at least one is free, unless there are no more.
-    size, wanted = int(space.size), len(taken) + 1
+    # Among len(excluded) + 1 different points at least one is free, unless there are no more.
+    size, wanted = int(space.size), len(excluded) + 1
     offset, everything = int(rng.integers(size)), np.arange(min(size, wanted))
-    found = first_free(space, space.by_index((everything + offset) % size), taken)
+    found = first_free(space, space.by_index((everything + offset) % size), excluded)
     if found is None:
         raise SpaceExhausted(
             f"every point of the space must be evaluated only once, and all {size} are evaluated "

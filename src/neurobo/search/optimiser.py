@@ -37,7 +37,7 @@ def _without_a_score(space: Space, data: Data, rng: np.random.Generator) -> np.n
         NeuroboWarning,
         stacklevel=2,
     )
-    return any_free(space, data.taken, rng)
+    return any_free(space, data.excluded, rng)
 
 
 def minimise(
@@ -68,12 +68,12 @@ def minimise(
         values = np.concatenate([values, evaluate(score, space, polished)])
     x, values = np.concatenate([x, tried]), np.concatenate([values, scores])
     ordered = x[np.argsort(values, kind="stable")]
-    found = first_free(space, ordered[~is_crowded(space, ordered, data)], data.taken)
+    found = first_free(space, ordered[~is_crowded(space, ordered, data)], data.excluded)
     if found is None and region is not None:  # all of it is too near to something: look elsewhere
         return minimise(score, space, data, rng)
     if found is None:
-        found = first_free(space, ordered, data.taken)
-    return any_free(space, data.taken, rng) if found is None else found
+        found = first_free(space, ordered, data.excluded)
+    return any_free(space, data.excluded, rng) if found is None else found
 
 
 def _enumerated(
@@ -81,9 +81,9 @@ def _enumerated(
 ) -> Float[np.ndarray, " columns"]:
     """The best point of a small space."""
     points = space.by_index(np.arange(int(space.size)))
-    points = points[~is_excluded(space, points, data.taken)]
+    points = points[~is_excluded(space, points, data.excluded)]
     if not len(points):
-        return any_free(space, data.taken, rng)  # raises
+        return any_free(space, data.excluded, rng)  # raises
     scores = evaluate(score, space, points)
     if not np.isfinite(scores).any():
         return _without_a_score(space, data, rng)

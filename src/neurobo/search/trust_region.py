@@ -75,7 +75,7 @@ def while_infeasible(region: Region | None, data: Data, number: int) -> Region |
     violates the constraints least: the uncertainty of networks is largest in the corners of the
     box, and there are many.
     """
-    assert data.excess is not None
-    if np.any(data.excess <= 0) or not number % 2 or not data.n:
+    assert data.violation is not None
+    if np.any(data.violation <= 0) or not number % 2 or not data.n:
         return region
     return Region(int(data.order[0]), RADIUS)

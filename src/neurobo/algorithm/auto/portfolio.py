@@ -28,7 +28,7 @@ from neurobo.algorithm.auto.middle import untried_middle
 from neurobo.algorithm.drawing import smoothed
 from neurobo.algorithm.ntk_gp import NTKGP
 from neurobo.algorithm.pinn_bo import PINNBO
-from neurobo.algorithm.protocols import Decision
+from neurobo.algorithm.protocols import Decision, warm_started
 from neurobo.algorithm.registry import given_later, options, register
 from neurobo.data.observations import Data
 from neurobo.data.trials import Trials
@@ -37,7 +37,7 @@ from neurobo.physics.laws import Laws
 from neurobo.search import trust_region as trust
 from neurobo.search.trust_region import Region
 from neurobo.space.search_space import Space
-from neurobo.surrogates.evidence import MANY
+from neurobo.surrogates.evidence import MANY, Logarithms
 from neurobo.surrogates.input_warping import Stretch, stretch_for
 from neurobo.surrogates.output_warping import Chosen, warp_for
 from neurobo.surrogates.posterior import Function, Posterior
@@ -68,6 +68,12 @@ class Seen(NamedTuple):
     data: Data
     warp: Chosen | None
     stretch: Stretch | None
+
+    @property
+    def start(self) -> Logarithms | None:
+        """Where the search for hyper-parameters begins: the last warping came with some."""
+        warping = self.stretch or self.warp
+        return None if warping is None else warping.start
 
 
 @options
@@ -118,37 +124,38 @@ class Auto:
         team = self._team(data)
         name = self._turn(team, data, number)
         member, seen = team.members[name], self._seen(team, data)
-        decision = member.algorithm.decide(key, seen.data, number)
+        algorithm = warm_started(member.algorithm, seen.start)
+        decision = algorithm.decide(key, seen.data, number)
         score = decision.score if seen.stretch is None else seen.stretch.of(decision.score)
-        region = self._near(seen.data) if member.local and data.n else decision.region
+        region = self._near(seen) if member.local and data.n else decision.region
         return Decision(score, region, name)
 
     def posterior(self, key: Array, data: Data) -> Posterior:
         """What the members that have one believe, of values as they are: for plots."""
-        seen, stretch = self._stretched(self._told(data))
-        found = self._believer(data).posterior(key, seen)
-        return found if stretch is None else stretch.believed(found)
+        seen = self._stretched(self._told(data))
+        found = self._believer(seen).posterior(key, seen.data)
+        return found if seen.stretch is None else seen.stretch.believed(found)
 
     def sample(self, key: Array, data: Data, number: int) -> Function:
-        seen, stretch = self._stretched(self._told(data))
-        found = self._believer(data).sample(key, seen, number)
-        return found if stretch is None else stretch.of(found)
+        seen = self._stretched(self._told(data))
+        found = self._believer(seen).sample(key, seen.data, number)
+        return found if seen.stretch is None else seen.stretch.of(found)
 
-    def _believer(self, data: Data) -> NTKGP | PINNBO:
+    def _believer(self, seen: Seen) -> NTKGP | PINNBO:
         if self.context.laws is not None:
             return PINNBO().with_laws(self.context.laws)
-        return NTKGP(ard=data.x.shape[1] <= MANY)
+        return NTKGP(ard=seen.data.x.shape[1] <= MANY, start=seen.start)
 
     def near(self, data: Data) -> Region:
         """Where local members look."""
-        return self._near(self.seen(data).data)
+        return self._near(self.seen(data))
 
-    def _near(self, seen: Data) -> Region:
-        wide = self._believer(seen)
+    def _near(self, seen: Seen) -> Region:
+        data, wide = seen.data, self._believer(seen)
         assert isinstance(wide, NTKGP)  # no member for laws is local
-        means = smoothed(seen, wide.wide, wide.hyper(seen))
+        means = smoothed(data, wide.wide, wide.hyper(data))
         # Lucky values would be successes, and what follows them failures.
-        return Region(int(means.order[0]), trust.radius(means if seen.noisy else seen))
+        return Region(int(means.order[0]), trust.radius(means if data.noisy else data))
 
     def seen(self, data: Data) -> Seen:
         """What members see."""
@@ -159,23 +166,23 @@ class Auto:
             return Seen(data, None, None)
         told = self._told(data)
         warp = warp_for(told, WIDE) if self.warp else None
-        warped, stretch = self._stretched(told if warp is None else warp(told))
-        return Seen(warped, warp, stretch)
+        return self._stretched(told if warp is None else warp(told), warp)
 
     def _told(self, data: Data) -> Data:
         return replace(data, noisy=True) if self.noisy else data
 
-    def _stretched(self, data: Data) -> tuple[Data, Stretch | None]:
+    def _stretched(self, data: Data, warp: Chosen | None = None) -> Seen:
         plain = not self.stretch or self.context.laws is not None or data.image is not None
-        stretch = None if plain else stretch_for(data, WIDE)
-        return (data, None) if stretch is None else (stretch(data), stretch)
+        start = None if warp is None else warp.start
+        stretch = None if plain else stretch_for(data, WIDE, start)
+        return Seen(data if stretch is None else stretch(data), warp, stretch)
 
     def _team(self, data: Data) -> Team:
         if self.context.laws is not None:
             return Team(physics_member(self.context.laws), warped=False)
         if data.image is not None:
             return Team(PICTURES, warped=False)
-        if self.context.middle is not None and not data.limits:
+        if self.context.middle is not None and not data.constraints:
             return Team(first_member(self.context.middle), warped=False)
         every = MEMBERS if data.x.shape[1] <= MANY else MEMBERS_OF_MANY
         return Team({name: every[name] for name in self._names}, warped=True)
