@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import jax.numpy as jnp
@@ -13,7 +13,7 @@ from jaxtyping import Float
 from scipy.special import erfcx
 
 
-def log_improvement(z: Float[Array, " n"]) -> Float[Array, " n"]:
+def log_improvement(z: Float[Array, "*n"]) -> Float[Array, "*n"]:
     """log(φ(z) + z Φ(z)), also where φ(z) underflows or the two terms cancel.
 
     Below zero it is log φ(z) + g(-z), with a smooth g that a polynomial gives to 1e-13; above, the
@@ -47,12 +47,12 @@ def log_probability(z: Float[Array, " n"]) -> Float[Array, " n"]:
     return jnp.where(z > 0, jnp.log1p(-jnp.exp(below)), below)
 
 
-@lru_cache(maxsize=1)
+@cache
 def _improvement_coefficients() -> list[float]:
     return _interpolated(_log_tail, 2)
 
 
-@lru_cache(maxsize=1)
+@cache
 def _probability_coefficients() -> list[float]:
     return _interpolated(lambda s: np.log(erfcx(s / np.sqrt(2)) / 2), 1)
 
