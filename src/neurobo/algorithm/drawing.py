@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import Literal, Self
+from typing import Literal
 
 import numpy as np
 
@@ -65,7 +65,7 @@ class Drawing:
 
     start: Logarithms | None = given_later(default=None)
 
-    def with_start(self, start: Logarithms) -> Self:
+    def with_start(self, start: Logarithms) -> Drawing:
         return replace(self, start=start)
 
     def __post_init__(self) -> None:

@@ -32,6 +32,7 @@ P = TypeVar("P", bound=Posterior)
 P_co = TypeVar("P_co", bound=Posterior, covariant=True)
 
 
+@runtime_checkable
 class Surrogate(Protocol[P_co]):
     """A model of the objective whose settings are chosen."""
 
@@ -40,6 +41,7 @@ class Surrogate(Protocol[P_co]):
         ...
 
 
+@runtime_checkable
 class SamplingSurrogate(Surrogate[P_co], Protocol[P_co]):
     """One whose posterior can be sampled."""
 
