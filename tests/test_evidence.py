@@ -8,7 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from neurobo.data.observations import Data, standardise
+from neurobo.data.observations import Data
+from neurobo.data.scaling import standardise
 from neurobo.networks.architectures import MLP
 from neurobo.networks.infinite_width import Wide, kernels
 from neurobo.surrogates import evidence

@@ -102,7 +102,10 @@ def test_sto_bnts_with_wide_networks_has_the_distribution_of_ntk_gp(x64: None) -
     algorithm = neurobo.STOBNTS(width=2048, depth=1, activation="erf", gamma=1.3, noise=0.05)
     sample = []
     for i in range(0, N, 10):
-        sample += [s(points) for s in algorithm.scores(jax.random.key(2), data, range(i, i + 10))]
+        sample += [
+            decision.score(points)
+            for decision in algorithm.decide_batch(jax.random.key(2), data, range(i, i + 10))
+        ]
     mean, _ = exact.mean_and_sd(points)
     _agree(np.array(sample), np.asarray(mean), np.asarray(exact.covariance(points)))
 

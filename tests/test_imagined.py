@@ -101,7 +101,9 @@ def test_every_suggestion_has_truths_of_its_own(x64: None) -> None:
     data, key = Data.pad(X, Y), jax.random.key(0)
 
     def scores(noise: float, number: int) -> np.ndarray:
-        return np.asarray(neurobo.NTKGP(noise=noise).score(key, data, number)(jnp.asarray(AT)))
+        return np.asarray(
+            neurobo.NTKGP(noise=noise).decide(key, data, number).score(jnp.asarray(AT))
+        )
 
     assert np.all(scores(0.2, 1) == scores(0.2, 1))
     assert np.max(np.abs(scores(0.2, 1) - scores(0.2, 2))) > 0.01
@@ -113,8 +115,8 @@ def test_what_is_known_to_be_noisy_is_averaged_over_more_truths(x64: None) -> No
     plain = Data.pad(X, Y)
 
     def change(data: Data) -> float:
-        score = neurobo.NTKGP(noise=0.2).score
-        a, b = (score(jax.random.key(0), data, i)(jnp.asarray(AT)) for i in (1, 2))
+        decide = neurobo.NTKGP(noise=0.2).decide
+        a, b = (decide(jax.random.key(0), data, i).score(jnp.asarray(AT)) for i in (1, 2))
         return float(jnp.max(jnp.abs(a - b)))
 
     assert change(replace(plain, noisy=True)) < change(plain) / 2

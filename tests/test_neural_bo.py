@@ -121,7 +121,7 @@ def test_a_resumed_run_suggests_the_same_as_one_that_went_on() -> None:
 def test_pointwise_numbers_are_normal_and_belong_to_their_points(x64: None) -> None:
     data = _data()
     pointwise = neurobo.NeuralBO(width=12, gamma=1.1, noise=0.05, sampling="pointwise")
-    score, found = pointwise.score(KEY, data, 4), pointwise.posterior(KEY, data)
+    score, found = pointwise.decide(KEY, data, 4).score, pointwise.posterior(KEY, data)
     x = jnp.asarray(np.random.default_rng(1).uniform(-1, 1, (2000, 3)))
     mean, sd = found.mean_and_sd(x)
     z = np.asarray((score(x) - mean) / sd)

@@ -11,7 +11,7 @@ import pytest
 
 import neurobo
 from neurobo.analysis.plots import belief
-from neurobo.data.observations import standardise, units
+from neurobo.data.scaling import standardise, units
 from neurobo.errors import InvalidInput
 from neurobo.integrations.history import trials_of
 from neurobo.space.search_space import Space

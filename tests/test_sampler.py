@@ -20,7 +20,8 @@ from optuna.testing.pytest_samplers import (
 from optuna.trial import TrialState
 
 import neurobo
-from neurobo.data.observations import Data, Trials
+from neurobo.data.observations import Data
+from neurobo.data.trials import Trials
 from neurobo.errors import InvalidInput, NeuroboWarning
 from neurobo.integrations.optuna.attributes import VOID, mark_void, void_numbers
 from neurobo.integrations.optuna.history import store_suggestion, trials_of_study
@@ -160,7 +161,7 @@ def test_failed_pruned_and_infinite_trials_are_no_observations() -> None:
     space = Space.of(SPACE)
     data = Data.of(space, trials_of_study(study, space))
     assert data.n == 1
-    assert len(data.taken) == 4
+    assert len(data.excluded) == 4
 
 
 def test_trials_outside_the_given_space_are_left_out() -> None:

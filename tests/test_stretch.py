@@ -14,7 +14,8 @@ from scipy.optimize import approx_fprime
 from scipy.stats import qmc
 
 import neurobo
-from neurobo.data.observations import Data, standardise
+from neurobo.data.observations import Data
+from neurobo.data.scaling import standardise
 from neurobo.errors import InvalidInput
 from neurobo.networks.architectures import stretched
 from neurobo.networks.infinite_width import Wide
@@ -122,10 +123,10 @@ def test_searches_for_hyper_parameters_go_on_where_the_stretch_was_found() -> No
         found = stretch_for(data, WIDE)
         assert found is not None
         seen = found(data)
-        hyper = scheduled(seen, WIDE, ard=True)
-        scheduled(seen, WIDE)  # also without scales of columns
-    np.testing.assert_allclose(hyper.gamma, np.exp(found.begin[:2]), rtol=0.2)
-    np.testing.assert_allclose(hyper.scales, np.exp(found.begin[4:]), rtol=0.2)
+        hyper = scheduled(seen, WIDE, ard=True, start=found.start)
+        scheduled(seen, WIDE, start=found.start)  # also without scales of columns
+    np.testing.assert_allclose(hyper.gamma, np.exp(found.start[:2]), rtol=0.2)
+    np.testing.assert_allclose(hyper.scales, np.exp(found.start[4:]), rtol=0.2)
 
 
 BOX = [(-1.0, 1.0)] * 3

@@ -1,6 +1,8 @@
 """The one pass from trials to a suggestion; everything else is a shell around it.
 
-trials - space -> Data - algorithm -> score(x) - minimise -> x - space -> suggestion
+trials - space -> Data - algorithm -> Decision(score, region) - search -> x - space -> suggestion
+
+The algorithm fits its surrogate to the data and scores points by its acquisition function.
 """
 
 from __future__ import annotations
@@ -11,14 +13,23 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import jax
 import numpy as np
+from jax import Array
 
-from neurobo.acquisition.constraints import Bounds, Feasibility, search
+from neurobo.acquisition.constraints import Bounds
 from neurobo.acquisition.failure_regions import without_random
-from neurobo.algorithm import Algorithm, Portfolio
-from neurobo.data.observations import CRASH, Data, Trials
+from neurobo.algorithm import Algorithm
+from neurobo.algorithm.protocols import (
+    Decision,
+    constrained,
+    decide,
+    feasibility_of,
+    informed,
+)
+from neurobo.data.observations import CRASH, Data
+from neurobo.data.trials import Trials
 from neurobo.errors import InvalidInput
 from neurobo.search.initial_design import start_point
-from neurobo.search.optimiser import Score, minimise
+from neurobo.search.optimiser import minimise
 from neurobo.space.search_space import Params, Space
 from neurobo.training.blas_threads import one_blas_thread
 
@@ -51,56 +62,45 @@ def next_point(space: Space, trials: Trials, plan: Plan, number: int) -> Proposa
 
 
 def next_points(space: Space, trials: Trials, plan: Plan, numbers: Sequence[int]) -> list[Proposal]:
-    """Suggestions that are pending together. Algorithms that draw functions draw all at once."""
+    """Suggestions that are pending together."""
     if not plan.learn_failures:
         trials = replace(trials, crashed=())
-    points: list[Proposal] = []
-    drawn: dict[int, Score] = {}
+    proposals: list[Proposal] = []
+    decisions: dict[int, Decision] = {}
     for i, number in enumerate(numbers):
-        data = replace(Data.of(space, trials), laws=plan.laws)  # 1 encode
+        data = Data.of(space, trials)  # 1 encode
         begun, member = len(trials.params) + len(trials.pending), ""
         if begun < plan.n_start or (plan.n_start and data.n == 0):
             x = start_point(
-                space, data.taken,
+                space, data.excluded,
                 design=plan.design, size=plan.n_start, seed=plan.seed, number=number,
             )  # fmt: skip
         else:
             with jax.enable_x64(True), one_blas_thread():
-                bounds, data = _bounds(plan, data, number)
-                if number not in drawn:
-                    drawn |= _scores(plan, data, numbers[i:])  # 2 fit, 3 posterior, 4 acquire
-                score, region = drawn[number], plan.algorithm.region(data, number)
-                if bounds is not None:
-                    score, region = search(score, bounds, data, number, region)
-                if isinstance(plan.algorithm, Portfolio):
-                    member = plan.algorithm.member(data, number)
+                key = jax.random.key(plan.seed)
+                bounds, data = _bounds(plan, key, data, number)
+                if number not in decisions:  # 2 fit, 3 posterior, 4 acquisition
+                    algorithm = informed(plan.algorithm, space, trials, plan.laws)
+                    decisions |= decide(algorithm, key, data, numbers[i:])
+                decision = constrained(decisions[number], bounds, data, number)
                 rng = np.random.default_rng([plan.seed, number])
-                x = minimise(score, space, data, rng, region=region)  # 5
-        points.append(Proposal(space.decode(x), member))  # 6 decode
-        trials = trials.with_pending(points[-1].params)
-    return points
+                x = minimise(decision.score, space, data, rng, region=decision.region)  # 5 search
+                member = decision.member
+        proposals.append(Proposal(space.decode(x), member))  # 6 decode
+        trials = trials.with_pending(proposals[-1].params)
+    return proposals
 
 
-def _bounds(plan: Plan, data: Data, number: int) -> tuple[Bounds | None, Data]:
+def _bounds(plan: Plan, key: Array, data: Data, number: int) -> tuple[Bounds | None, Data]:
     """Where constraints allow a point, if there are any, and the data judged by them."""
-    if not data.limits:
+    if not data.constraints:
         return None, data
-    handling = getattr(plan.algorithm, "feasibility", Feasibility())
+    handling = feasibility_of(plan.algorithm)
     if plan.learn_failures == "auto":
         data = without_random(data, handling.network(data, CRASH))
-        if not data.limits:
+        if not data.constraints:
             return None, data
-    return handling.learn(jax.random.key(plan.seed), data, number)
-
-
-def _scores(plan: Plan, data: Data, numbers: Sequence[int]) -> dict[int, Score]:
-    """What to minimise for the first of these suggestions, and for more if they do not depend on
-    each other."""
-    key = jax.random.key(plan.seed)
-    together = getattr(plan.algorithm, "scores", None)
-    if together is None or len(numbers) == 1:
-        return {numbers[0]: plan.algorithm.score(key, data, numbers[0])}
-    return dict(zip(numbers, together(key, data, numbers), strict=False))  # some of them
+    return handling.learn(key, data, number)
 
 
 def is_exhausted(space: Space, trials: Trials) -> bool:

@@ -25,7 +25,7 @@ from jax.scipy.linalg import solve_triangular
 from jax.scipy.special import logsumexp
 from jaxtyping import Float
 
-from neurobo.acquisition.functions import log_improvement
+from neurobo.acquisition.normal_tails import log_improvement
 from neurobo.data.observations import Data
 from neurobo.surrogates import gaussian_process as gp
 from neurobo.surrogates.draws import normal

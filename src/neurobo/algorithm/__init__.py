@@ -13,14 +13,8 @@ from neurobo.algorithm.neural_greedy import NeuralGreedy
 from neurobo.algorithm.neural_linear import NeuralLinear
 from neurobo.algorithm.ntk_gp import NTKGP
 from neurobo.algorithm.pinn_bo import PINNBO
-from neurobo.algorithm.registry import (
-    Algorithm,
-    Portfolio,
-    algorithms,
-    check_physics,
-    describe,
-    resolve,
-)
+from neurobo.algorithm.protocols import Algorithm, Decision
+from neurobo.algorithm.registry import algorithms, check_physics, describe, resolve
 from neurobo.algorithm.sto_bnts import STOBNTS
 
 __all__ = [
@@ -29,13 +23,13 @@ __all__ = [
     "STOBNTS",
     "Algorithm",
     "Auto",
+    "Decision",
     "DeepEnsemble",
     "NeuralBO",
     "NeuralBandit",
     "NeuralCBO",
     "NeuralGreedy",
     "NeuralLinear",
-    "Portfolio",
     "algorithms",
     "check_physics",
     "describe",

@@ -18,15 +18,17 @@ import numpy as np
 from jax import Array
 
 from neurobo.acquisition.exploration import neural_bo_nu
-from neurobo.acquisition.functions import Pointwise
+from neurobo.acquisition.score import Score
+from neurobo.acquisition.thompson_sampling import PointwiseSample
 from neurobo.algorithm.drawing import Drawing, Radius
+from neurobo.algorithm.protocols import Decision
 from neurobo.algorithm.registry import options, register
 from neurobo.data.observations import Data
 from neurobo.errors import check_choice, check_count, check_number
 from neurobo.networks.architectures import Theta
-from neurobo.search.optimiser import Score
 from neurobo.surrogates import linearised as tangents
 from neurobo.surrogates.draws import Draw, Network, Recipe, draw
+from neurobo.surrogates.posterior import Function
 
 
 @options
@@ -71,13 +73,16 @@ class NeuralBO(Drawing):
         assert isinstance(found, tangents.Exact)
         return found
 
-    def sample(self, key: Array, data: Data, number: int) -> Score:
+    def sample(self, key: Array, data: Data, number: int) -> Function:
         return tangents.draw(jax.random.fold_in(key, number), self.posterior(key, data))
 
-    def score(self, key: Array, data: Data, number: int) -> Score:
+    def decide(self, key: Array, data: Data, number: int) -> Decision:
+        score: Score
         if self.sampling == "function":
-            return self.sample(key, data, number)
-        return Pointwise(self.posterior(key, data), jax.random.fold_in(key, number))
+            score = self.sample(key, data, number)
+        else:
+            score = PointwiseSample(self.posterior(key, data), jax.random.fold_in(key, number))
+        return Decision(score, self.region(data, number))
 
 
 def _number(value: float) -> Array:

@@ -16,11 +16,11 @@ from jax import Array
 
 from neurobo.acquisition.exploration import greedy_nu
 from neurobo.algorithm.drawing import Drawing, Radius, check_solver
+from neurobo.algorithm.protocols import Decision
 from neurobo.algorithm.registry import options, register
 from neurobo.data.observations import Data
 from neurobo.errors import check_choice, check_number
 from neurobo.networks.infinite_width import Wide
-from neurobo.search.optimiser import Score
 from neurobo.surrogates import evidence
 from neurobo.surrogates.draws import SURROGATES, Recipe, draws
 from neurobo.surrogates.evidence import Hyper
@@ -52,11 +52,11 @@ class NeuralGreedy(Drawing):
         check_choice("surrogate", self.surrogate, SURROGATES)
         check_solver(self.solver)
 
-    def score(self, key: Array, data: Data, number: int) -> Score:
-        return self.scores(key, data, [number])[0]
+    def decide(self, key: Array, data: Data, number: int) -> Decision:
+        return self.decide_batch(key, data, [number])[0]
 
-    def scores(self, key: Array, data: Data, numbers: Sequence[int]) -> list[Score]:
-        """A batch: one draw for each number."""
+    def decide_batch(self, key: Array, data: Data, numbers: Sequence[int]) -> list[Decision]:
+        """A posterior sample for each number."""
         hyper = self.hyper(data)
         scale = hyper.scale * self._factor(data, hyper)
         recipe = Recipe(
@@ -69,7 +69,8 @@ class NeuralGreedy(Drawing):
             solver=self.solver,
         )
         keys = [jax.random.fold_in(key, number) for number in numbers]
-        return [drawn for drawn, _ in draws(keys, data, recipe)]
+        samples = draws(keys, data, recipe)
+        return self.decisions([sample for sample, _ in samples], data, numbers)
 
     def _factor(self, data: Data, hyper: Hyper) -> float:
         if self.scale != "theory":

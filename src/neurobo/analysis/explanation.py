@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from neurobo.acquisition.functions import LogExpectedImprovement, expected_best
+from neurobo.acquisition.expected_improvement import LogExpectedImprovement
 from neurobo.algorithm import Algorithm, Auto
 from neurobo.algorithm.auto.members import MEMBERS
 from neurobo.analysis.predictions import Surrogate
 from neurobo.analysis.tally import Tally
-from neurobo.data.observations import Data
 from neurobo.errors import SpaceExhausted
 from neurobo.integrations.optuna.attributes import member_of
-from neurobo.search.optimiser import evaluate, minimise
+from neurobo.search.optimiser import minimise
+from neurobo.search.scoring import evaluate
+from neurobo.surrogates.posterior import lowest_mean
 from neurobo.training.blas_threads import one_blas_thread
 
 LITTLE = 1e-3
@@ -138,7 +139,7 @@ def explain(tally: Tally, belief: Surrogate | None, algorithm: Algorithm) -> Exp
         bend, stretched = _seen(belief, algorithm)
         if any(MEMBERS[w.member].local for w in work if w.member in MEMBERS):
             with jax.enable_x64(True), one_blas_thread():
-                radius = algorithm.near(_known(belief)).radius
+                radius = algorithm.near(belief.data).radius
     w, b = np.asarray(belief.posterior.gamma).tolist()
     return Explanation(
         work=work,
@@ -166,15 +167,10 @@ def _work(tally: Tally) -> list[Work]:
     return sorted(map(of, names), key=lambda w: -w.improvements)
 
 
-def _known(belief: Surrogate) -> Data:
-    """What members know; the middle of the box is tried before them, or never."""
-    return replace(belief.data, middle=None)
-
-
 def _seen(belief: Surrogate, auto: Auto) -> tuple[float, dict[str, float]]:
     """How `auto` bends values, and by how much it stretches which parameters."""
     with jax.enable_x64(True), one_blas_thread():
-        _, warp, stretch = auto.seen(_known(belief))
+        _, warp, stretch = auto.seen(belief.data)
     one = {name: at[0] for name, at in belief.columns().items() if len(at) == 1}
     bends = {} if stretch is None else {name: stretch.bends[at] for name, at in one.items()}
     named = {name: t for name, t in bends.items() if abs(t) >= NAMED}
@@ -184,7 +180,7 @@ def _seen(belief: Surrogate, auto: Auto) -> tuple[float, dict[str, float]]:
 def _gain(belief: Surrogate) -> float:
     """The largest expected improvement anywhere, in the objective's units."""
     with jax.enable_x64(True), one_blas_thread():
-        best = jnp.asarray(expected_best(belief.function, belief.data))
+        best = jnp.asarray(lowest_mean(belief.function, belief.data))
         score = LogExpectedImprovement(belief.function, best)
         try:
             x = minimise(score, belief.space, belief.data, np.random.default_rng(0))

@@ -18,14 +18,16 @@ from jaxtyping import Float
 from optuna.trial import FrozenTrial
 from scipy.stats import qmc
 
-from neurobo.acquisition.functions import Posterior
 from neurobo.algorithm import NTKGP
 from neurobo.analysis.tally import Tally
-from neurobo.data.observations import Data, Trials, units
+from neurobo.data.observations import Data
+from neurobo.data.scaling import units
+from neurobo.data.trials import Trials
 from neurobo.space.encoders import Candidate, Category, Matrix
 from neurobo.space.search_space import Space
 from neurobo.surrogates.gaussian_process import GP
 from neurobo.surrogates.input_warping import stretch_for
+from neurobo.surrogates.posterior import Posterior
 from neurobo.training.blas_threads import one_blas_thread
 
 MOST = 400
@@ -174,8 +176,8 @@ def surrogate(space: Space, tally: Tally, *, noisy: bool = False) -> Surrogate |
     with jax.enable_x64(True), one_blas_thread():
         wide = NTKGP()
         stretch = stretch_for(data, wide.wide)
-        seen = data if stretch is None else stretch(data)
-        posterior = wide.posterior(jax.random.key(0), seen)
+        seen, start = (data, None) if stretch is None else (stretch(data), stretch.start)
+        posterior = replace(wide, start=start).posterior(jax.random.key(0), seen)
         function = posterior if stretch is None else stretch.believed(posterior)
     location, spread = units(values)
     location, spread = tally.sign * location, tally.sign * spread

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from neurobo.data.observations import Trials
+from neurobo.data.trials import Trials
 from neurobo.errors import InvalidInput
 from neurobo.integrations.optuna.history import trials_of_study
 from neurobo.space.search_space import Space

@@ -29,7 +29,8 @@ from jax import Array
 from jax.scipy.linalg import solve_triangular
 from jaxtyping import Float
 
-from neurobo.data.observations import Data, units
+from neurobo.data.observations import Data
+from neurobo.data.scaling import units
 from neurobo.networks.architectures import Architecture, Gamma, Theta
 from neurobo.physics.features import Around, Features, blocks, features, law_rows, phi_of
 from neurobo.physics.laws import Law, Laws

@@ -294,6 +294,10 @@ def gamma_prior(gamma: tuple[float, float]) -> float:
     return float(np.sum(((np.log(gamma) - _MEAN[:2]) / _SD[:2]) ** 2) / 2)
 
 
+Logarithms = tuple[float, ...]
+"""Of hyper-parameters, with or without those of columns."""
+
+
 # When -------------------------------------------------------------------------------------------
 
 
@@ -318,26 +322,39 @@ def scheduled_rows(n: int) -> Int[np.ndarray, " m"]:
     return np.linspace(0, m - 1, min(m, MOST)).astype(int)
 
 
-def scheduled(data: Data, wide: Wide, *, ard: bool = False, noise: float | None = None) -> Hyper:
+def scheduled(
+    data: Data,
+    wide: Wide,
+    *,
+    ard: bool = False,
+    noise: float | None = None,
+    start: Logarithms | None = None,
+) -> Hyper:
     """Hyper-parameters from the first observations only, so that most suggestions find them in
     the cache. What they are depends on the history alone, not on what was computed before."""
     if not data.n:
         return unknown(data.x.shape[1])
-    p, some, sd = scheduled_search(data, wide, ard=ard, noise=noise)
+    p, some, sd = scheduled_search(data, wide, ard=ard, noise=noise, start=start)
     found = _hyper(np.array(p), some, wide)
     variance = found.noise * sd**2 if noise is None else noise
     return Hyper(found.gamma, found.scale * sd, variance, found.scales)
 
 
 def scheduled_search(
-    data: Data, wide: Wide, *, ard: bool = False, noise: float | None = None
-) -> tuple[tuple[float, ...], Data, float]:
-    """Their logarithms, the observations that they come from, and one unit of these in y's."""
+    data: Data,
+    wide: Wide,
+    *,
+    ard: bool = False,
+    noise: float | None = None,
+    start: Logarithms | None = None,
+) -> tuple[Logarithms, Data, float]:
+    """Their logarithms, the observations that they come from, and one unit of these in y's. The
+    search begins at `start`; None: at those of before."""
     sizes = update_sizes(data.n)
-    p: tuple[float, ...] | None = None
-    if data.begin is not None:
+    p: Logarithms | None = None
+    if start is not None:
         columns = data.x.shape[1]
-        whole = (*data.begin, *(0.0,) * columns)  # those of columns may not be known
+        whole = (*start, *(0.0,) * columns)  # those of columns may not be known
         sizes, p = sizes[-1:], whole[: len(_MEAN) + (columns if ard else 0)]
     for m in sizes:
         # A search begins where the one before ended, but afresh when the number has doubled.

@@ -159,3 +159,18 @@ def draw(key: Array, gp: GP, data: Data) -> GPDraw:
     epsilon = normal(noise, len(data.y))
     arrays = (jnp.asarray(v) for v in (data.x, data.y, data.mask, epsilon))
     return GPDraw(gp, prior, _correct(gp, prior, *arrays))
+
+
+@dataclass(frozen=True)
+class GPSurrogate:
+    """The wide limit with these hyper-parameters, which pending points do not change."""
+
+    wide: Wide
+    hyper: Hyper
+
+    def fit(self, key: Array, data: Data) -> GP:
+        """What the data say; no chance is involved."""
+        return condition(data, self.wide, self.hyper)
+
+    def sample(self, key: Array, data: Data, number: int) -> GPDraw:
+        return draw(jax.random.fold_in(key, number), self.fit(key, data), data)

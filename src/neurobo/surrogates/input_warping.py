@@ -16,12 +16,11 @@ import numpy as np
 from jax import Array
 from jaxtyping import Float
 
-from neurobo.acquisition.functions import Posterior
 from neurobo.data.observations import Data
 from neurobo.networks.architectures import stretched
 from neurobo.networks.infinite_width import Wide
-from neurobo.search.optimiser import Score
 from neurobo.surrogates import evidence
+from neurobo.surrogates.posterior import Function, Posterior
 
 MOST = 128
 """Observations that decide: an even share of more."""
@@ -35,7 +34,7 @@ CLEAR = 1e-4
 class Stretch:
     bends: tuple[float, ...]
     """t of each column."""
-    begin: tuple[float, ...]
+    start: evidence.Logarithms
     """Logarithms of the hyper-parameters that the evidence was highest for."""
 
     def __call__(self, data: Data) -> Data:
@@ -43,11 +42,11 @@ class Stretch:
         k = len(data.pending)
         padded = Data.pad(data.pending, np.zeros(k)).x  # few shapes, few compilations
         x, pending = (np.asarray(_stretched(v, self._bends)) for v in (data.x, padded))
-        return replace(data, x=x, pending=pending[:k], begin=self.begin)
+        return replace(data, x=x, pending=pending[:k])
 
-    def of(self, score: Score) -> Score:
-        """The score of points that are not stretched."""
-        return Stretched(score, jnp.asarray(self._bends))
+    def of(self, function: Function) -> Function:
+        """The same function of points that are not stretched."""
+        return Stretched(function, jnp.asarray(self._bends))
 
     def believed(self, posterior: Posterior) -> Posterior:
         """The belief about points that are not stretched."""
@@ -64,13 +63,13 @@ _stretched = jax.jit(stretched)
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Stretched:
-    """x -> the score of x stretched."""
+    """x -> the function's value at x stretched."""
 
-    score: Score
+    function: Function
     bends: Float[Array, " d"]
 
     def __call__(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        return self.score(stretched(x, self.bends))
+        return self.function(stretched(x, self.bends))
 
 
 @jax.tree_util.register_dataclass
@@ -88,13 +87,13 @@ class StretchedPosterior:
         return self.posterior.mean_and_sd(stretched(x, self.bends))
 
 
-def stretch_for(data: Data, wide: Wide) -> Stretch | None:
+def stretch_for(data: Data, wide: Wide, start: evidence.Logarithms | None = None) -> Stretch | None:
     """As the hyper-parameters: from the first observations, until there are a tenth more. None:
     columns are best as they are."""
     columns = data.x.shape[1]
     if columns > evidence.MANY or data.n <= 4 + 2 * columns:  # as many numbers to find
         return None
-    plain, some, _ = evidence.scheduled_search(data, wide, ard=True)
+    plain, some, _ = evidence.scheduled_search(data, wide, ard=True, start=start)
     rows = np.linspace(0, some.n - 1, min(some.n, MOST)).astype(int)
     x, y = some.x[rows].tobytes(), some.y[rows].tobytes()
     return choose(x, y, len(rows), wide, plain, noisy=data.noisy)

@@ -19,7 +19,8 @@ from jaxtyping import Float
 
 from neurobo.data.observations import Data
 from neurobo.networks.architectures import Architecture, Gamma, Theta
-from neurobo.surrogates.draws import Draw, Network, Tangent, normal, random_network
+from neurobo.surrogates import draws
+from neurobo.surrogates.draws import Draw, Network, Recipe, Tangent, normal, random_network
 from neurobo.training import landmarks
 from neurobo.training.incremental_cholesky import BLOCK, inverse_factor
 from neurobo.training.landmarks import Explained
@@ -142,7 +143,7 @@ def around(
     network, gamma = trained.network, trained.gamma
     theta = trained.theta if theta is None else theta
     # Pending points reduce the doubt as soon as they are chosen: it does not depend on values.
-    known = data.believing(np.zeros(len(data.pending)))
+    known = data.with_fantasies(np.zeros(len(data.pending)))
     x, mask = jnp.asarray(known.x), jnp.asarray(known.mask)
     n, r = (jnp.asarray(np.asarray(v, dtype=float)) for v in (nu, ridge))
     common = (network, gamma, theta, function, n, r, x, mask)
@@ -187,3 +188,20 @@ def draw(key: Array, found: Exact | Diagonal) -> Draw:
     scaled = jax.tree.map(lambda leaf: factor * leaf, direction)
     tangent = Tangent(found.network, found.gamma, found.theta, scaled)
     return replace(found.function, parts=(*found.function.parts, tangent))
+
+
+@dataclass(frozen=True)
+class LinearisedNetwork:
+    """A network trained from the run's one random start, and its gradients there."""
+
+    recipe: Recipe
+    nu: float
+    ridge: float
+    diagonal: bool = False
+
+    def fit(self, key: Array, data: Data) -> Exact | Diagonal:
+        mean, _ = draws.draw(key, data, self.recipe)
+        return around(mean, data, nu=self.nu, ridge=self.ridge, diagonal=self.diagonal)
+
+    def sample(self, key: Array, data: Data, number: int) -> Draw:
+        return draw(jax.random.fold_in(key, number), self.fit(key, data))

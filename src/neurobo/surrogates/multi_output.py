@@ -113,7 +113,7 @@ def learn(
     ]
     trained = stacked([fit.theta for fit in solve(problems, solver, max_steps=STEPS)])
     # Pending points reduce the doubt as soon as they are chosen: it does not depend on values.
-    seen = data.believing(np.zeros(len(data.pending)))
+    seen = data.with_fantasies(np.zeros(len(data.pending)))
     chosen = landmarks.choose(seen.y, seen.mask)
     arrays = (jnp.asarray(v) for v in (seen.x, seen.mask, ridges))
     of = None if chosen is None else jnp.asarray(chosen)
@@ -157,6 +157,36 @@ def _doubt(
 
 def _information(values: Float[Array, " M"], ridges: Float[Array, " k"]) -> Float[Array, " k"]:
     return jnp.sum(jnp.log1p(values / ridges[:, None]), axis=1) / 2
+
+
+# One quantity -----------------------------------------------------------------------------------
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class OneOutput:
+    """The one quantity of `Together` as a posterior."""
+
+    found: Together
+
+    def mean(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
+        return self.found.mean(x)[0]
+
+    def mean_and_sd(self, x: Float[Array, "n d"]) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
+        mean, sd = self.found.mean_and_sd(x)
+        return mean[0], sd[0]
+
+
+@dataclass(frozen=True)
+class OneOutputNetwork:
+    """A network trained from a fresh start, whenever there is something new to learn from."""
+
+    network: Architecture
+    solver: str = "gauss-newton"
+
+    def fit(self, key: Array, data: Data) -> OneOutput:
+        name = jax.random.fold_in(key, data.n)
+        return OneOutput(learn(name, [data], self.network, solver=self.solver))
 
 
 # Hyper-parameters -------------------------------------------------------------------------------

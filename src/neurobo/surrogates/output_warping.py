@@ -18,7 +18,8 @@ from functools import lru_cache
 import numpy as np
 from jaxtyping import Float
 
-from neurobo.data.observations import Data, Scale, standardise
+from neurobo.data.observations import Data
+from neurobo.data.scaling import Scale, standardise
 from neurobo.networks.infinite_width import Wide
 from neurobo.surrogates import evidence
 
@@ -57,7 +58,7 @@ class Warp:
 @dataclass(frozen=True)
 class Chosen:
     warp: Warp
-    begin: tuple[float, ...]
+    start: evidence.Logarithms
     """Logarithms of the hyper-parameters that the evidence was highest for."""
 
     def __call__(self, data: Data) -> Data:
@@ -65,7 +66,7 @@ class Chosen:
         values = self.warp(data.values)
         y = data.y.copy()
         y[: data.n] = standardise(values)
-        return replace(data, values=values, y=y, begin=self.begin)
+        return replace(data, values=values, y=y)
 
 
 def warp_for(data: Data, wide: Wide) -> Chosen | None:

@@ -17,7 +17,7 @@ from optuna.distributions import CategoricalDistribution
 from neurobo.bench.peers.base import Task
 from neurobo.bench.problem import Evaluation
 from neurobo.errors import InvalidInput, NeuroboWarning, require
-from neurobo.search.optimiser import any_free
+from neurobo.search.exclusion import any_free
 from neurobo.space.encoders import Matrix
 from neurobo.space.search_space import Params, Space
 

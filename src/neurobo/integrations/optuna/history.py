@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
-from neurobo.data.observations import Trials
+from neurobo.data.trials import Trials
 from neurobo.integrations.optuna.attributes import is_crash, member_of, void_numbers
 from neurobo.integrations.optuna.compat import set_trial_system_attr
 from neurobo.space.search_space import Params, Space

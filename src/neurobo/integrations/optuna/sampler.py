@@ -16,7 +16,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from neurobo.algorithm import Algorithm, check_physics, resolve
-from neurobo.data.observations import Trials
+from neurobo.data.trials import Trials
 from neurobo.errors import InvalidInput, NeuroboWarning, check_seed
 from neurobo.integrations.optuna.attributes import MEMBER, void_numbers
 from neurobo.integrations.optuna.compat import set_trial_system_attr
