@@ -21,6 +21,7 @@ import numpy as np
 from neurobo.bench import tables
 from neurobo.bench.problems import problem
 from neurobo.bench.records import Job, Record, Store, listed
+from neurobo.bench.run_one import SOURCE
 
 RESULTS, KEPT = Path("results"), Path("benchmarks/reference/finals")
 COLUMNS = ["problem", "method", "seed", "budget", "n_start", "reached", "cpu", "source", "steps"]
@@ -51,7 +52,7 @@ def results(suite: str) -> tables.Results:
         violations = np.where(np.isfinite(values), 0.0, 1.0).tolist() if constrained else None
         optimum = None if given.optimum is None else 0.0
         cpu = [float(row["cpu"]) / len(values)] * len(values)
-        versions = {"neurobo source": row["source"]} if row["source"] else {}
+        versions = {SOURCE: row["source"]} if row["source"] else {}
         records.append(
             Record(
                 about,
@@ -110,7 +111,7 @@ def _row(record: Record) -> dict[str, Any]:
         **asdict(record.job),
         "reached": f"{reached:.6g}",
         "cpu": f"{sum(record.cpu_seconds):.3g}",
-        "source": record.versions.get("neurobo source", ""),
+        "source": record.versions.get(SOURCE, ""),
         "steps": _steps(curve),
     }
 

@@ -27,6 +27,7 @@ from neurobo.bench.report.markdown import table_text
 from neurobo.bench.report.pictures import draw_panels
 from neurobo.bench.report.results import convergence_panel
 from neurobo.bench.report.words import p_value
+from neurobo.bench.run_one import SOURCE
 from neurobo.bench.suites import suite
 from neurobo.bench.tables import Group, Results
 
@@ -284,7 +285,7 @@ PARTS: Mapping[str, tuple[str, Callable[[Results], list[str]]]] = {
 def states(results: Results) -> str:
     """Of which states of our source the runs of `auto` are; `neurobo bench` tells them apart."""
     mine = [r for r in results.records if r.job.method.partition(":")[0] == AUTO]
-    found = Counter(r.versions.get("neurobo source", "") for r in mine)
+    found = Counter(r.versions.get(SOURCE, "") for r in mine)
     return "those of `auto` by source: " + ", ".join(f"{k} {n}" for k, n in found.most_common())
 
 

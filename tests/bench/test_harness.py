@@ -20,7 +20,8 @@ from neurobo.bench.peers.base import Method, Task
 from neurobo.bench.problem import Evaluation, Problem, of_vector
 from neurobo.bench.problems import problem
 from neurobo.bench.records import Job, Record, Store, listed
-from neurobo.bench.run_one import run_on, source, start_design
+from neurobo.bench.run_one import run_on, start_design
+from neurobo.bench.source import source
 from neurobo.cli.bench import _made_elsewhere
 from neurobo.errors import InvalidInput, NeuroboError
 from neurobo.space.search_space import Params, Space

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import platform
 import resource
@@ -16,15 +15,17 @@ from typing import Any
 
 import numpy as np
 
-import neurobo
 from neurobo.bench.peers import Method, Task, method
 from neurobo.bench.problem import Evaluation, Problem
 from neurobo.bench.problems import bbob, problem
 from neurobo.bench.records import Job, Record
+from neurobo.bench.source import latest, source
 from neurobo.errors import MissingPackage, NeuroboError
 from neurobo.search.initial_design import start_point
 from neurobo.space.search_space import Params, Space
 
+SOURCE = "neurobo source"
+"""Among the versions of a run of ours: the state of our source."""
 RECHECKS = 10
 """Fresh evaluations of the best point where noise hides how good it is."""
 
@@ -123,18 +124,14 @@ def versions(method: Method) -> dict[str, str]:
         except PackageNotFoundError:  # a package in an environment of its own
             found[package] = "unknown"
     if method.ours:
-        found["neurobo source"] = source()
+        found[SOURCE] = source()
     return found
 
 
-def source() -> str:
-    """Tells states of our source apart that have the same version."""
-    home = Path(neurobo.__file__).parent
-    digest = hashlib.sha256()
-    for path in sorted(home.rglob("*.py")):
-        if path.relative_to(home).parts[0] not in ("bench", "cli"):
-            digest.update(path.read_bytes())
-    return digest.hexdigest()[:10]
+def comparable(versions: dict[str, str]) -> dict[str, str]:
+    """Versions that are equal if their runs may be put together."""
+    state = versions.get(SOURCE)
+    return versions if state is None else {**versions, SOURCE: latest(state)}
 
 
 def machine() -> dict[str, Any]:

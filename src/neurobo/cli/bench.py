@@ -193,22 +193,22 @@ def _names(given: list[str] | None) -> tuple[str, ...]:
 
 
 def _made_elsewhere(path: Path) -> set[Job]:
-    """The listed runs; of our own algorithms only those of the source as it is now."""
+    """The listed runs; of our own algorithms only those of a source with the same suggestions."""
     from neurobo.bench.peers import method
     from neurobo.bench.records import listed
-    from neurobo.bench.run_one import source
+    from neurobo.bench.source import latest, source
 
-    now = source()
-    return {job for job, made in listed(path) if made == now or not method(job.method).ours}
+    now = latest(source())
+    return {job for job, made in listed(path) if latest(made) == now or not method(job.method).ours}
 
 
 def _made_otherwise(store: Store, done: set[Job]) -> int:
     from neurobo.bench.peers import method
-    from neurobo.bench.run_one import versions
+    from neurobo.bench.run_one import comparable, versions
 
-    now = {name: versions(method(name)) for name in {job.method for job in done}}
+    now = {name: comparable(versions(method(name))) for name in {job.method for job in done}}
     return sum(
-        record.versions != now[record.job.method]
+        comparable(record.versions) != now[record.job.method]
         for record in store.read()
         if record.job in done and not record.error
     )

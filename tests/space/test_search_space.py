@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
@@ -15,48 +14,12 @@ from optuna.distributions import (
     IntDistribution,
 )
 from scipy.optimize import Bounds
+from space.strategies import spaces
 
 import neurobo
 from neurobo.errors import InvalidInput
 from neurobo.space.distributions import contains
 from neurobo.space.search_space import Space
-
-finite = st.floats(-1e12, 1e12, allow_subnormal=False)
-
-
-@st.composite
-def floats(draw: st.DrawFn) -> FloatDistribution:
-    kind = draw(st.sampled_from(["linear", "log", "step"]))
-    if kind == "log":
-        low = draw(st.floats(1e-12, 1e6))
-        return FloatDistribution(low, low * draw(st.floats(1.001, 1e12)), log=True)
-    if kind == "step":
-        step = draw(st.sampled_from([0.1, 0.25, 1.0, 7.5]))
-        low = step * draw(st.integers(-1000, 1000))
-        with warnings.catch_warnings():  # Optuna rounds `high`, and says so
-            warnings.simplefilter("ignore")
-            return FloatDistribution(low, low + step * draw(st.integers(1, 500)), step=step)
-    low = draw(finite)
-    return FloatDistribution(low, low + draw(st.floats(1e-3, 1e12)))
-
-
-@st.composite
-def ints(draw: st.DrawFn) -> IntDistribution:
-    if draw(st.booleans()):
-        low = draw(st.integers(1, 1000))
-        return IntDistribution(low, low + draw(st.integers(0, 10**6)), log=True)
-    low, step = draw(st.integers(-(10**6), 10**6)), draw(st.integers(1, 9))
-    return IntDistribution(low, low + step * draw(st.integers(0, 1000)), step=step)
-
-
-choices = st.lists(
-    st.one_of(st.none(), st.booleans(), st.integers(2, 99), st.text(max_size=5)),
-    min_size=1, max_size=6, unique_by=lambda c: (type(c).__name__, c),
-)  # fmt: skip
-categories = choices.map(CategoricalDistribution)
-spaces = st.dictionaries(
-    st.text(min_size=1, max_size=3), st.one_of(floats(), ints(), categories), min_size=1, max_size=5
-).map(Space)
 
 
 def _random_params(space: Space, rng: np.random.Generator) -> list[dict[str, Any]]:

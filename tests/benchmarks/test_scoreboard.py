@@ -9,7 +9,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from bench.test_finals import BENCHMARKS
+from benchmarks.test_finals import BENCHMARKS
 
 from neurobo.bench import tables
 from neurobo.bench.records import Job, Record

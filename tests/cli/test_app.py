@@ -21,7 +21,7 @@ from neurobo.errors import did_you_mean
 from neurobo.running import compilation_cache as cache
 from neurobo.space.search_space import Space
 
-SOURCE = Path(__file__).parents[1] / "src"
+SOURCE = Path(__file__).parents[2] / "src"
 NEUROBO = str(Path(sys.executable).parent / "neurobo")
 
 

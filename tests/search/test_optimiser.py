@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jax.test_util import check_grads
-from test_space import spaces
+from space.strategies import spaces
 
 import neurobo
 from neurobo.data.observations import Data
