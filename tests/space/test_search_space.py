@@ -14,7 +14,7 @@ from optuna.distributions import (
     IntDistribution,
 )
 from scipy.optimize import Bounds
-from space.strategies import spaces
+from space.strategies import categories, finite, floats, ints, spaces
 
 import neurobo
 from neurobo.errors import InvalidInput
