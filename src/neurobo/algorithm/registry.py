@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar, dataclass_transform
 
@@ -103,6 +104,6 @@ def options(cls: type[T]) -> type[T]:
             )
         init(self, **given)
 
-    checked.__wrapped__ = init  # type: ignore[attr-defined]  # keeps the signature for help()
+    cls.__signature__ = inspect.signature(cls)  # type: ignore[attr-defined]  # for help()
     cls.__init__ = checked  # type: ignore[method-assign]
     return cls
