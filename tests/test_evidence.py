@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import neurobo
 from neurobo.data.observations import Data, standardise
 from neurobo.networks.architectures import MLP
 from neurobo.networks.infinite_width import Wide, kernels
@@ -141,7 +142,7 @@ def test_scheduled_hyper_parameters_depend_on_the_first_observations_only(x64: N
     changed = Data.pad(data.x[:64], np.where(np.arange(64) < m, data.y[:64], -data.y[:64]))
     first, second = evidence.scheduled(data, WIDE), evidence.scheduled(changed, WIDE)
     assert first.gamma == second.gamma
-    evidence._searched.cache_clear()
+    neurobo.clear_caches()
     assert evidence.scheduled(data, WIDE) == first  # the cache saves time and nothing else
     on_all = evidence.fit(Data.pad(data.x[:m], data.y[:m]), WIDE)
     # The first m values alone have another spread: units are converted back.

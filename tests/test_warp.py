@@ -21,7 +21,7 @@ X = 2 * qmc.Sobol(3, rng=0).random(32) - 1
 
 def _bend(values: np.ndarray) -> float:
     with jax.enable_x64(True):
-        found = choose(X.tobytes(), values.tobytes(), len(values), WIDE)
+        found = choose(X, values, WIDE)
     return 0.0 if found is None else found.warp.bend
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import cache, partial
 from typing import Any, Protocol, runtime_checkable
 
 import jax
@@ -151,12 +151,12 @@ def log_probability(z: Float[Array, " n"]) -> Float[Array, " n"]:
     return jnp.where(z > 0, jnp.log1p(-jnp.exp(below)), below)
 
 
-@lru_cache(maxsize=1)
+@cache
 def _improvement_coefficients() -> list[float]:
     return _interpolated(_log_tail, 2)
 
 
-@lru_cache(maxsize=1)
+@cache
 def _probability_coefficients() -> list[float]:
     return _interpolated(lambda s: np.log(erfcx(s / np.sqrt(2)) / 2), 1)
 

@@ -16,16 +16,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from jaxtyping import Float
 from scipy.linalg import cholesky, solve_triangular
 
+from neurobo.data.content_cache import cached
 from neurobo.data.observations import Data
 from neurobo.networks.architectures import Additive, Architecture
 from neurobo.physics.features import Around, Features, features
@@ -128,12 +127,10 @@ def scheduled(key: Array, data: Data, laws: Laws, settings: Settings) -> Hyper:
     the cache; they depend on the history alone."""
     count = _update_size(data.n)
     early, all_units = Units.of(data, laws.sign, count), Units.of(data, laws.sign)
-    name = np.asarray(jax.random.key_data(key)).tobytes()
     step = early.spread / all_units.spread
     known_noise = None if settings.noise is None else settings.noise / step**2
     fixed = replace(settings, noise=known_noise)
-    x, values = data.x[:count].tobytes(), data.values[:count].tobytes()
-    found = _searched(name, x, values, count, laws, fixed)
+    found = _searched(key, data.x[:count], data.values[:count], laws, fixed)
     noise = found.noise * step**2 if settings.noise is None else settings.noise
     return replace(found, scale=found.scale * step, noise=noise)
 
@@ -145,14 +142,18 @@ def _update_size(n: int) -> int:
     return min(size, n)
 
 
-@lru_cache(maxsize=256)
-def _searched(key: bytes, x: bytes, values: bytes, n: int, laws: Laws, settings: Settings) -> Hyper:
-    name = jax.random.wrap_key_data(jnp.asarray(np.frombuffer(key, dtype=np.uint32)))
-    seen = np.frombuffer(values)
-    inputs = np.frombuffer(x).reshape(n, -1) if n else np.zeros((0, laws.inputs[0].shape[1]))
+@cached
+def _searched(
+    key: Array,
+    x: Float[np.ndarray, "n d"],
+    values: Float[np.ndarray, " n"],
+    laws: Laws,
+    settings: Settings,
+) -> Hyper:
+    n = len(values)
     chosen = np.linspace(0, n - 1, min(n, MOST)).astype(int)
-    data = replace(Data.pad(inputs[chosen], seen[chosen]), values=seen[chosen])
-    search = Search(name, data, laws, settings)
+    data = Data.pad(x[chosen], values[chosen])
+    search = Search(key, data, laws, settings)
     if laws.affine:
         return search.over(search.choices)
     found, around = search.over(search.choices, without=True), None

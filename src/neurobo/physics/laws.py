@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 import jax
@@ -21,6 +21,7 @@ from jaxtyping import Float
 from optuna.distributions import FloatDistribution
 from scipy.stats import qmc
 
+from neurobo.data.content_cache import cached
 from neurobo.errors import InvalidInput
 from neurobo.physics.pde import PDE, Point
 from neurobo.space.encoders import Candidate, Matrix
@@ -184,7 +185,7 @@ class _Same:
         return isinstance(other, _Same) and self.about == other.about
 
 
-@lru_cache(maxsize=32)
+@cached
 def _bind(laws: tuple[PDE, ...], same: _Same, sign: float, ordered: bool) -> Laws:
     space = same.space
     checked = tuple(_checked(pde, _frame(pde, space), ordered) for pde in laws)
@@ -301,7 +302,7 @@ def _given(law: Law, space: Space) -> Matrix:
 _TRIES = 16
 
 
-@lru_cache(maxsize=128)
+@cached
 def _checked(pde: PDE, frame: Frame, ordered: bool) -> Law:
     """The law, tried on a few smooth functions at a few points."""
     k = len(frame.names)

@@ -11,7 +11,7 @@ It is maximised together with priors (MAP) that matter only while observations a
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 import jax
@@ -22,6 +22,7 @@ from jaxtyping import Float, Int
 from scipy.linalg.lapack import dpotrf, dpotri, dtrtrs
 from scipy.optimize import minimize as scipy_minimize
 
+from neurobo.data.content_cache import cached
 from neurobo.data.observations import Data
 from neurobo.networks.architectures import stretched
 from neurobo.networks.infinite_width import Wide, information_gain
@@ -345,23 +346,21 @@ def scheduled_search(
             # Of many, an even share of early and late ones says enough.
             some, _, sd = data.alone(np.linspace(0, m - 1, min(m, MOST)).astype(int))
             here = None if noise is None else noise / sd**2
-            x, y = some.x[: some.n].tobytes(), some.y[: some.n].tobytes()
-            p = _searched(x, y, some.n, wide, ard, here, p, data.noisy)
+            p = _searched(some.x[: some.n], some.y[: some.n], wide, ard, here, p, data.noisy)
     assert p is not None
     return p, some, sd
 
 
-@lru_cache(maxsize=1024)  # of the objective and a dozen constraints
+@cached
 def _searched(
-    x: bytes,
-    y: bytes,
-    n: int,
+    x: Float[np.ndarray, "n d"],
+    y: Float[np.ndarray, " n"],
     wide: Wide,
     ard: bool,
     noise: float | None,
     start: tuple[float, ...] | None,
     noisy: bool,
 ) -> tuple[float, ...]:
-    data = replace(Data.pad(np.frombuffer(x).reshape(n, -1), np.frombuffer(y)), noisy=noisy)
+    data = replace(Data.pad(x, y), noisy=noisy)
     given = None if start is None else np.array(start)
     return tuple(search(data, wide, ard=ard, noise=noise, start=given).tolist())

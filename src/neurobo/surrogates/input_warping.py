@@ -8,7 +8,6 @@ the other hyper-parameters by the marginal likelihood.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 import jax
 import jax.numpy as jnp
@@ -17,6 +16,7 @@ from jax import Array
 from jaxtyping import Float
 
 from neurobo.acquisition.functions import Posterior
+from neurobo.data.content_cache import cached
 from neurobo.data.observations import Data
 from neurobo.networks.architectures import stretched
 from neurobo.networks.infinite_width import Wide
@@ -96,16 +96,20 @@ def stretch_for(data: Data, wide: Wide) -> Stretch | None:
         return None
     plain, some, _ = evidence.scheduled_search(data, wide, ard=True)
     rows = np.linspace(0, some.n - 1, min(some.n, MOST)).astype(int)
-    x, y = some.x[rows].tobytes(), some.y[rows].tobytes()
-    return choose(x, y, len(rows), wide, plain, noisy=data.noisy)
+    return choose(some.x[rows], some.y[rows], wide, plain, noisy=data.noisy)
 
 
-@lru_cache(maxsize=64)
+@cached
 def choose(
-    x: bytes, y: bytes, n: int, wide: Wide, plain: tuple[float, ...], *, noisy: bool
+    x: Float[np.ndarray, "n d"],
+    y: Float[np.ndarray, " n"],
+    wide: Wide,
+    plain: tuple[float, ...],
+    *,
+    noisy: bool,
 ) -> Stretch | None:
     """The t of the highest evidence, found from the hyper-parameters without any."""
-    data = replace(Data.pad(np.frombuffer(x).reshape(n, -1), np.frombuffer(y)), noisy=noisy)
+    data = replace(Data.pad(x, y), noisy=noisy)
     values = [len(np.unique(column)) for column in data.points.T]
     most = np.where(np.array(values) > 2, LARGEST, 0.0)  # two values have nothing between them
     start = np.pad(plain, (0, len(values)))
@@ -114,7 +118,7 @@ def choose(
         starts.append(np.where(np.arange(len(start)) == 3, np.log(CLEAR), start))
     found = [evidence.search(data, wide, ard=True, bends=most, start=s) for s in starts]
     costs = [evidence.cost(data, wide, p) for p in found]
-    doubt = len(values) * np.log(n) / 2  # what so many numbers more explain by chance (BIC)
+    doubt = len(values) * np.log(len(y)) / 2  # what so many numbers more explain by chance (BIC)
     if not min(costs) + doubt < evidence.cost(data, wide, start):
         return None
     logs, bends = np.split(found[int(np.argmin(costs))], [len(plain)])

@@ -7,7 +7,6 @@ U = λ I + Σ g gᵀ the variance is ν² λ gᵀ U⁻¹ g, which needs no p × 
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -17,6 +16,7 @@ import numpy as np
 from jax import Array
 from jaxtyping import Float
 
+from neurobo.data.content_cache import content
 from neurobo.data.observations import Data
 from neurobo.networks.architectures import Architecture, Gamma, Theta
 from neurobo.surrogates.draws import Draw, Network, Tangent, normal, random_network
@@ -112,9 +112,8 @@ def _whiten(
 
     corner = np.ones((1, known.x.shape[1]))
     raised = max(ridge, JITTER * float(kernel(corner, corner)[0, 0]))
-    leaves = [gamma, *jax.tree.leaves(theta)]
-    digest = hashlib.sha256(b"".join(np.asarray(leaf).tobytes() for leaf in leaves)).digest()
-    found = inverse_factor((network, digest, raised), kernel, known.x[: known.n], raised)
+    name = content(network, gamma, theta, raised)
+    found = inverse_factor(name, kernel, known.x[: known.n], raised)
     return np.pad(found, (0, len(known.x) - known.n))
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -24,6 +24,7 @@ from jax import Array
 from jax.scipy.linalg import solve_triangular
 from jaxtyping import Float, Int
 
+from neurobo.data.content_cache import cached
 from neurobo.data.observations import Data
 from neurobo.networks.architectures import MLP, Architecture, Gamma, Theta
 from neurobo.networks.infinite_width import Wide
@@ -180,7 +181,7 @@ def shared_hyper(known: Sequence[Data], network: Architecture) -> Shared:
     y = np.stack([data.y[rows] for data in known])
     best: tuple[float, Shared] | None = None
     for gamma in [(w, b) for w in WEIGHTS for b in BIASES]:
-        values, vectors, size = spectrum(network, gamma, x.tobytes(), x.shape)
+        values, vectors, size = spectrum(network, gamma, x)
         found = [evidence.profile(values, (vectors.T @ row) ** 2) for row in y]
         cost = sum(f[0] for f in found) + evidence.gamma_prior(gamma)
         if best is None or cost < best[0]:
@@ -190,21 +191,21 @@ def shared_hyper(known: Sequence[Data], network: Architecture) -> Shared:
     return best[1]
 
 
-@lru_cache(maxsize=64)
+@cached
 def spectrum(
-    network: Architecture, gamma: tuple[float, float], x: bytes, shape: tuple[int, int]
+    network: Architecture, gamma: tuple[float, float], x: Float[np.ndarray, "n d"]
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """Eigenvalues and vectors of the kernel, scaled to a mean variance of 1, and the scale."""
-    points = Data.pad(np.frombuffer(x).reshape(shape), np.zeros(shape[0])).x
+    points = Data.pad(x, np.zeros(len(x))).x
     if isinstance(network, MLP):
         wide = Wide.of(network)
         kernel = _wide_kernel(wide, jnp.asarray(gamma), jnp.asarray(points))
     else:  # of networks whose wide limit is not known, any one shows how large kernels are
-        start = random_network(network, jax.random.key(0), shape[1])
+        start = random_network(network, jax.random.key(0), x.shape[1])
         rows = ValueRows(network, jnp.asarray(gamma), jnp.asarray(points))
         kernel = _gram(rows, start)
-    kernel = np.asarray(kernel)[: shape[0], : shape[0]]
-    size = float(np.trace(kernel)) / shape[0]
+    kernel = np.asarray(kernel)[: len(x), : len(x)]
+    size = float(np.trace(kernel)) / len(x)
     values, vectors = np.linalg.eigh(kernel / size)
     return np.maximum(values, 0.0), vectors, size
 

@@ -13,11 +13,11 @@ and a f + b with a > 0 are bent alike.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 import numpy as np
 from jaxtyping import Float
 
+from neurobo.data.content_cache import cached
 from neurobo.data.observations import Data, Scale, standardise
 from neurobo.networks.infinite_width import Wide
 from neurobo.surrogates import evidence
@@ -74,25 +74,29 @@ def warp_for(data: Data, wide: Wide) -> Chosen | None:
     if data.n < LEAST:
         return None
     rows = evidence.scheduled_rows(data.n)
-    x, values = data.x[rows].tobytes(), data.values[rows].tobytes()
-    return choose(x, values, len(rows), wide, noisy=data.noisy)
+    return choose(data.x[rows], data.values[rows], wide, noisy=data.noisy)
 
 
-@lru_cache(maxsize=64)
-def choose(x: bytes, values: bytes, n: int, wide: Wide, *, noisy: bool = False) -> Chosen | None:
+@cached
+def choose(
+    x: Float[np.ndarray, "n d"],
+    values: Float[np.ndarray, " n"],
+    wide: Wide,
+    *,
+    noisy: bool = False,
+) -> Chosen | None:
     """The bend of the highest evidence; None: values are best as they are."""
-    points, given = np.frombuffer(x).reshape(n, -1), np.frombuffer(values)
-    lowest, median = float(np.min(given)), float(np.median(given))
+    lowest, median = float(np.min(values)), float(np.median(values))
     if not median / 4 > lowest / 4:
         return None
     found: list[tuple[float, Chosen]] = []
     for bend in BENDS:
         warp = Warp(bend, lowest, median)
-        bent = warp(given)
+        bent = warp(values)
         scale = Scale.of(bent)
-        data = replace(Data.pad(points, scale(bent)), noisy=noisy)
+        data = replace(Data.pad(x, scale(bent)), noisy=noisy)
         p = evidence.search(data, wide)
-        cost = evidence.cost(data, wide, p) - warp.log_slope(given) - scale.log_slope(bent)
+        cost = evidence.cost(data, wide, p) - warp.log_slope(values) - scale.log_slope(bent)
         found.append((cost + DOUBT * (bend > 0), Chosen(warp, tuple(p.tolist()))))
     best = min(found, key=lambda f: f[0])[1]
     return best if best.warp.bend else None
