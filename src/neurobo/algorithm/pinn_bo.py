@@ -25,7 +25,7 @@ from neurobo.physics.evidence import Settings, scheduled
 from neurobo.physics.laws import Laws
 from neurobo.physics.networks import candidates, doubt_is_cheap
 from neurobo.physics.surrogate import Known, LawPosterior, condition, draws, posterior, trained
-from neurobo.physics.warnings import warn_about_doubts
+from neurobo.physics.warnings import warn_of_misfits
 from neurobo.search.optimiser import Region, Score
 from neurobo.surrogates.draws import SURROGATES
 
@@ -137,7 +137,7 @@ class PINNBO:
         gamma = None if self.gamma == "evidence" else self.gamma
         networks = candidates(self._network, data.x.shape[1], self.additive)
         hyper = scheduled(name, data, laws, Settings(networks, gamma, self.noise, weight))
-        warn_about_doubts(laws, hyper, data.n)
+        warn_of_misfits(laws, hyper, data)
         return condition(name, data, laws, hyper)
 
     def _nu(self, state: Known) -> float:
