@@ -11,7 +11,7 @@ from neurobo.acquisition.functions import LogExpectedImprovement, LowerBound, lo
 from neurobo.data.observations import Data
 from neurobo.networks.infinite_width import Wide
 from neurobo.surrogates import gaussian_process as gp
-from neurobo.surrogates.evidence import Hyper
+from neurobo.surrogates.hyperparameters import Hyper
 
 
 def _posterior() -> gp.GP:

@@ -7,11 +7,12 @@ import pytest
 
 import neurobo
 from neurobo.data.observations import Data
-from neurobo.networks.architectures import MLP
 from neurobo.networks.infinite_width import Wide, kernels
+from neurobo.networks.mlp import MLP
 from neurobo.surrogates import draws as posterior
 from neurobo.surrogates import gaussian_process as gp
-from neurobo.surrogates.evidence import JITTER, Hyper
+from neurobo.surrogates.hyperparameters import Hyper
+from neurobo.surrogates.marginal_likelihood import JITTER
 
 HYPER = Hyper(gamma=(1.5, 0.7), scale=1.7, noise=0.1, scales=(1.0, 0.6))
 N = 600

@@ -15,7 +15,7 @@ from neurobo.acquisition.noisy_improvement import Truths, noisy_improvement, tru
 from neurobo.data.observations import Data
 from neurobo.networks.infinite_width import Wide
 from neurobo.surrogates import gaussian_process as gp
-from neurobo.surrogates.evidence import Hyper
+from neurobo.surrogates.hyperparameters import Hyper
 
 HYPER = Hyper(gamma=(1.5, 0.7), scale=1.7, noise=0.1, scales=(1.0, 0.6))
 WIDE = Wide(1, "erf")

@@ -12,13 +12,13 @@ import pytest
 
 import neurobo
 from neurobo.data.observations import Data
-from neurobo.networks.architectures import MLP
 from neurobo.networks.infinite_width import Wide
+from neurobo.networks.mlp import MLP
 from neurobo.surrogates import gaussian_process as gp
 from neurobo.surrogates.draws import Recipe, draw
-from neurobo.surrogates.evidence import Hyper
+from neurobo.surrogates.hyperparameters import Hyper
 from neurobo.training import landmarks
-from neurobo.training.solver import gauss_newton_together, steps_for
+from neurobo.training.gauss_newton import gauss_newton_together, steps_for
 
 N, D = 300, 3
 NOISE = 0.01

@@ -15,7 +15,7 @@ from test_space import spaces
 import neurobo
 from neurobo.data.observations import Data
 from neurobo.errors import NeuroboWarning, SpaceExhausted
-from neurobo.networks.architectures import MLP
+from neurobo.networks.mlp import MLP
 from neurobo.search.optimiser import APART, Region, any_free, evaluate, minimise
 from neurobo.space.search_space import SAME_POINT, Space
 from neurobo.surrogates.draws import Recipe, draw

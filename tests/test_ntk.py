@@ -8,18 +8,14 @@ from jax.test_util import check_grads
 
 from neurobo.data.observations import Data
 from neurobo.errors import InvalidInput
-from neurobo.networks.architectures import ACTIVATIONS, MLP, on_sphere
-from neurobo.networks.infinite_width import (
-    Wide,
-    _arcsin,
-    diagonals,
-    information_gain,
-    interaction_information,
-    kernels,
-    moments_by_quadrature,
-)
-from neurobo.surrogates import evidence
+from neurobo.networks.architectures import ACTIVATIONS
+from neurobo.networks.infinite_width import Wide, diagonals, kernels
+from neurobo.networks.information import information_gain, interaction_information
+from neurobo.networks.input_maps import on_sphere
+from neurobo.networks.mlp import MLP
+from neurobo.networks.moments import _arcsin, moments_by_quadrature
 from neurobo.surrogates import gaussian_process as gp
+from neurobo.surrogates import marginal_likelihood
 from neurobo.training.residuals import GeneralRows
 
 GAMMA = np.array([1.4, 0.5])  # jnp would round it to float32 here
@@ -89,7 +85,7 @@ def test_on_the_sphere_a_bowl_is_seen_from_afar(x64: None, seed: int) -> None:
 
     def foreseen(sphere: bool) -> float:
         wide = Wide(1, "erf", sphere=sphere)
-        found = gp.condition(data, wide, evidence.fit(data, wide))
+        found = gp.condition(data, wide, marginal_likelihood.fit(data, wide))
         return float(found.mean(jnp.asarray(lowest))[0]) / (-values.mean() / values.std())
 
     assert 1 > foreseen(sphere=True) > 1.3 * foreseen(sphere=False) > 0
@@ -138,7 +134,7 @@ def test_expectations_agree_with_monte_carlo(x64: None, activation: str, size: f
 def _moments(
     activation: str, a: jax.Array, cross: jax.Array, b: jax.Array
 ) -> tuple[jax.Array, ...]:
-    from neurobo.networks.infinite_width import _moments as moments
+    from neurobo.networks.moments import moments_of as moments
 
     return moments(activation)(a, cross, b)
 

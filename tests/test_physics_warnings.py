@@ -11,10 +11,10 @@ import pytest
 from neurobo import PDE
 from neurobo.data.observations import Data, Trials
 from neurobo.errors import NeuroboWarning
-from neurobo.networks.architectures import MLP
+from neurobo.networks.mlp import MLP
 from neurobo.physics import laplacian
+from neurobo.physics.conditioning import Hyper
 from neurobo.physics.laws import Laws, bind
-from neurobo.physics.surrogate import Hyper
 from neurobo.physics.warnings import ENOUGH, warn_of_misfits
 from neurobo.space.search_space import Space
 

@@ -19,23 +19,15 @@ import neurobo
 from neurobo.algorithm import PINNBO
 from neurobo.data.observations import Data, Trials, units
 from neurobo.errors import InvalidInput, NeuroboWarning
-from neurobo.networks.architectures import MLP
-from neurobo.networks.infinite_width import information_gain
-from neurobo.physics import evidence as law_evidence
-from neurobo.physics.evidence import Kernels
+from neurobo.networks.information import information_gain
+from neurobo.networks.mlp import MLP
+from neurobo.physics import marginal_likelihood
+from neurobo.physics.conditioning import Hyper, Known, condition, known
 from neurobo.physics.features import features
 from neurobo.physics.laws import bind
+from neurobo.physics.marginal_likelihood import Kernels
 from neurobo.physics.pde import PDE, d2, laplacian, partial
-from neurobo.physics.surrogate import (
-    Hyper,
-    Known,
-    condition,
-    draws,
-    known,
-    posterior,
-    trained,
-    trained_rows,
-)
+from neurobo.physics.surrogate import draws, posterior, trained, trained_rows
 from neurobo.space.search_space import Space
 
 FAST = PINNBO(width=128)
@@ -235,7 +227,7 @@ def test_evidence_is_the_likelihood_of_the_values_given_the_laws() -> None:
     k = rows @ rows.T / 30
     y, targets = rows[:4] @ np.ones(30) / 5, np.linspace(-1, 1, 7)
     noise = np.full(7, 0.3)
-    found = law_evidence.cost(Kernels(k[:4, :4], k[:4, 4:], k[4:, 4:]), y, targets, noise)
+    found = marginal_likelihood.cost(Kernels(k[:4, :4], k[:4, 4:], k[4:, 4:]), y, targets, noise)
     inner = np.linalg.solve(k[4:, 4:] + np.diag(noise), np.c_[k[4:, :4], targets])
     variance = found.scale**2
     covariance = variance * (k[:4, :4] - k[:4, 4:] @ inner[:, :4]) + found.noise * np.eye(4)

@@ -10,11 +10,12 @@ from jax.flatten_util import ravel_pytree
 from jax.test_util import check_grads
 
 from neurobo.data.observations import Data
-from neurobo.networks.architectures import MLP
+from neurobo.networks.mlp import MLP
 from neurobo.surrogates.draws import Recipe, draw
-from neurobo.training import solver as solve
+from neurobo.training.gauss_newton import gauss_newton
+from neurobo.training.gradient_descent import adam
+from neurobo.training.problem import JITTER, Problem, objective_at
 from neurobo.training.residuals import GeneralRows, ValueRows
-from neurobo.training.solver import JITTER, Problem, adam, gauss_newton
 
 GAMMA = np.array([1.5, 0.8])
 
@@ -36,7 +37,7 @@ def _problem(
 
 def _gradient_of_objective(problem: Problem, theta: Any, ridge: float) -> float:
     def objective(at: Any) -> Any:
-        return solve._objective(problem, jnp.asarray(ridge), at, problem.rows.values(at))[0]
+        return objective_at(problem, jnp.asarray(ridge), at, problem.rows.values(at))[0]
 
     gradient = jax.grad(objective)(theta)
     return float(jnp.linalg.norm(ravel_pytree(gradient)[0]))
@@ -155,6 +156,6 @@ def test_gradients_of_the_objective(x64: None) -> None:
 
     def objective(at: jax.Array) -> jax.Array:
         theta = restore(at)
-        return solve._objective(problem, problem.ridge, theta, problem.rows.values(theta))[0]
+        return objective_at(problem, problem.ridge, theta, problem.rows.values(theta))[0]
 
     check_grads(objective, (flat + 0.1,), order=1, modes=["rev"], rtol=1e-5)

@@ -15,7 +15,7 @@ import neurobo
 from neurobo.algorithm import STOBNTS
 from neurobo.data.observations import Data
 from neurobo.errors import InvalidInput
-from neurobo.networks.architectures import MLP
+from neurobo.networks.mlp import MLP
 from neurobo.surrogates.draws import Recipe, draw, draws
 from neurobo.training.residuals import TangentRows
 
@@ -64,7 +64,8 @@ def test_linear_draws_have_the_exact_posterior_of_the_finite_network(x64: None) 
 
 
 def _without_randomness(data: Data, theta0: Any) -> np.ndarray:
-    from neurobo.training.solver import Problem, linear
+    from neurobo.training.gauss_newton import linear
+    from neurobo.training.problem import Problem
 
     gamma = jnp.asarray(GAMMA)
     rows = TangentRows(NETWORK, gamma, jnp.asarray(data.x), theta0)

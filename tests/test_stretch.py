@@ -16,10 +16,11 @@ from scipy.stats import qmc
 import neurobo
 from neurobo.data.observations import Data, standardise
 from neurobo.errors import InvalidInput
-from neurobo.networks.architectures import stretched
 from neurobo.networks.infinite_width import Wide
-from neurobo.surrogates.evidence import Likelihood, scheduled
+from neurobo.networks.input_maps import stretched
 from neurobo.surrogates.input_warping import Stretch, stretch_for
+from neurobo.surrogates.marginal_likelihood import Likelihood
+from neurobo.surrogates.refit_schedule import scheduled
 
 WIDE = Wide(1, "erf", sphere=True)
 X = 2 * qmc.Sobol(3, rng=0).random(32) - 1

@@ -11,11 +11,12 @@ import pytest
 from jax.flatten_util import ravel_pytree
 
 from neurobo.data.observations import Data
-from neurobo.networks.architectures import MLP
-from neurobo.surrogates import evidence
+from neurobo.networks.mlp import MLP
+from neurobo.surrogates import refit_schedule
 from neurobo.surrogates.multi_output import STEPS, Together, learn, shared_hyper
+from neurobo.training.gauss_newton import gauss_newton
+from neurobo.training.problem import Problem
 from neurobo.training.residuals import ValueRows
-from neurobo.training.solver import Problem, gauss_newton
 
 NETWORK = MLP(12, 1, "erf")
 KEY = jax.random.key(5)
@@ -106,6 +107,6 @@ def test_evidence_tells_noise_from_none(x64: None) -> None:
 
 
 def test_scheduled_rows_change_only_at_times() -> None:
-    sizes = [len(evidence.scheduled_rows(n)) for n in range(100, 110)]
+    sizes = [len(refit_schedule.scheduled_rows(n)) for n in range(100, 110)]
     assert len(set(sizes)) <= 2
-    assert max(len(evidence.scheduled_rows(n)) for n in (300, 1000)) == evidence.MOST
+    assert max(len(refit_schedule.scheduled_rows(n)) for n in (300, 1000)) == refit_schedule.MOST

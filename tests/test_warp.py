@@ -12,8 +12,9 @@ import neurobo
 from neurobo.data.observations import Data, Scale, standardise
 from neurobo.errors import InvalidInput
 from neurobo.networks.infinite_width import Wide
-from neurobo.surrogates.evidence import Hyper, scheduled
+from neurobo.surrogates.hyperparameters import Hyper
 from neurobo.surrogates.output_warping import BENDS, Warp, choose, warp_for
+from neurobo.surrogates.refit_schedule import scheduled
 
 WIDE = Wide(1, "erf", sphere=True)
 X = 2 * qmc.Sobol(3, rng=0).random(32) - 1

@@ -20,7 +20,8 @@ from jaxtyping import Float
 from neurobo.acquisition.exploration import cbo_beta
 from neurobo.acquisition.functions import log_probability
 from neurobo.data.observations import CRASH, Data, Limit
-from neurobo.networks.architectures import Architecture, network_for
+from neurobo.networks.architectures import Architecture
+from neurobo.networks.selection import network_for
 from neurobo.search.optimiser import RADIUS, Region, Score
 from neurobo.surrogates import multi_output as together
 from neurobo.surrogates.multi_output import Together

@@ -21,10 +21,12 @@ from neurobo.algorithm.drawing import Gammas, check_gamma, hyper_for
 from neurobo.algorithm.registry import options, register
 from neurobo.data.observations import Data
 from neurobo.errors import check_choice, check_count
-from neurobo.networks.architectures import MLP, Architecture, Gamma, Theta, network_for
+from neurobo.networks.architectures import Architecture, Gamma, Theta
+from neurobo.networks.mlp import MLP
+from neurobo.networks.selection import network_for
 from neurobo.search.optimiser import Region, Score
 from neurobo.surrogates.draws import Recipe, draw, draws
-from neurobo.training.solver import stacked
+from neurobo.training.gauss_newton import stacked
 
 
 @jax.tree_util.register_dataclass

@@ -13,13 +13,16 @@ from neurobo.acquisition.functions import means
 from neurobo.algorithm.registry import options
 from neurobo.data.observations import Data
 from neurobo.errors import InvalidInput, check_choice, check_flag, check_number
-from neurobo.networks.architectures import CNN, MLP, Architecture, network_for
+from neurobo.networks.architectures import Architecture
+from neurobo.networks.cnn import CNN
 from neurobo.networks.infinite_width import Wide
+from neurobo.networks.mlp import MLP
+from neurobo.networks.selection import network_for
 from neurobo.search import trust_region as trust
 from neurobo.search.optimiser import RADIUS, Region
-from neurobo.surrogates import evidence, image_evidence
 from neurobo.surrogates import gaussian_process as gp
-from neurobo.surrogates.evidence import Hyper
+from neurobo.surrogates import image_evidence, leave_one_out, refit_schedule
+from neurobo.surrogates.hyperparameters import Hyper
 
 Gammas = float | Literal["evidence", "grid"]
 
@@ -125,6 +128,6 @@ def hyper_for(
     assert isinstance(network, MLP)
     wide = Wide.of(network)
     if gamma == "evidence":
-        return evidence.scheduled(data, wide, ard=ard, noise=noise)
-    best = evidence.by_leaving_out(data, wide)
+        return refit_schedule.scheduled(data, wide, ard=ard, noise=noise)
+    best = leave_one_out.by_leaving_out(data, wide)
     return Hyper((best, best), 1.0, noise or 0.0, ones)

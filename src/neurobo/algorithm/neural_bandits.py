@@ -18,7 +18,8 @@ from neurobo.acquisition.functions import LowerBound
 from neurobo.algorithm.registry import options, register
 from neurobo.data.observations import Data
 from neurobo.errors import check_choice, check_number
-from neurobo.networks.architectures import MLP, network_for
+from neurobo.networks.mlp import MLP
+from neurobo.networks.selection import network_for
 from neurobo.search.optimiser import Region, Score
 from neurobo.surrogates import linearised as tangents
 from neurobo.surrogates.draws import Recipe, draw

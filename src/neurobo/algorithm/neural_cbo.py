@@ -22,13 +22,15 @@ from neurobo.algorithm.drawing import check_solver, smoothed
 from neurobo.algorithm.registry import options, register
 from neurobo.data.observations import Data
 from neurobo.errors import check_flag, check_number
-from neurobo.networks.architectures import MLP, Architecture, network_for
+from neurobo.networks.architectures import Architecture
 from neurobo.networks.infinite_width import Wide
+from neurobo.networks.mlp import MLP
+from neurobo.networks.selection import network_for
 from neurobo.search import trust_region as trust
 from neurobo.search.optimiser import Region, Score
 from neurobo.surrogates import multi_output as together
 from neurobo.surrogates.draws import SOLVERS
-from neurobo.surrogates.evidence import Hyper
+from neurobo.surrogates.hyperparameters import Hyper
 from neurobo.surrogates.multi_output import Together
 
 

@@ -21,9 +21,9 @@ from neurobo.data.observations import Data
 from neurobo.errors import check_choice, check_number
 from neurobo.networks.infinite_width import Wide
 from neurobo.search.optimiser import Score
-from neurobo.surrogates import evidence
+from neurobo.surrogates import marginal_likelihood
 from neurobo.surrogates.draws import SURROGATES, Recipe, draws
-from neurobo.surrogates.evidence import Hyper
+from neurobo.surrogates.hyperparameters import Hyper
 
 
 @options
@@ -75,7 +75,9 @@ class NeuralGreedy(Drawing):
         if self.scale != "theory":
             return self.scale
         wide = Wide(self.depth, self.activation, sphere=self.sphere and not self.ard)
-        return greedy_nu(evidence.information(data, wide, hyper), float(np.sqrt(hyper.noise)))
+        return greedy_nu(
+            marginal_likelihood.information(data, wide, hyper), float(np.sqrt(hyper.noise))
+        )
 
 
 def _restlessness(data: Data) -> float:

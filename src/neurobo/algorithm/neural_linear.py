@@ -17,11 +17,14 @@ from jaxtyping import Float
 from neurobo.algorithm.registry import options, register
 from neurobo.data.observations import Data
 from neurobo.errors import check_number
-from neurobo.networks.architectures import MLP, Architecture, Gamma, Layer, Theta, network_for
+from neurobo.networks.architectures import Architecture, Gamma, Layer, Theta
+from neurobo.networks.mlp import MLP
+from neurobo.networks.selection import network_for
 from neurobo.search.optimiser import Region, Score
 from neurobo.surrogates.draws import Draw, Network, Recipe, draw, normal
+from neurobo.training.gauss_newton import linear
+from neurobo.training.problem import Problem
 from neurobo.training.residuals import OutputRows
-from neurobo.training.solver import Problem, linear
 
 
 @options

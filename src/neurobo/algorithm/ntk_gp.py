@@ -26,8 +26,9 @@ from neurobo.data.observations import Data
 from neurobo.errors import check_choice, check_flag, check_number
 from neurobo.networks.infinite_width import Wide
 from neurobo.search.optimiser import Region, Score
-from neurobo.surrogates import evidence
 from neurobo.surrogates import gaussian_process as gp
+from neurobo.surrogates import refit_schedule
+from neurobo.surrogates.hyperparameters import Hyper
 
 NOISY = 1e-3
 """Variance of noise that counts, in units of the standardised objective."""
@@ -96,8 +97,8 @@ class NTKGP:
     def wide(self) -> Wide:
         return Wide(self.depth, self.activation, self.kernel, self.sphere)
 
-    def hyper(self, data: Data) -> evidence.Hyper:
-        return evidence.scheduled(data, self.wide, ard=self.ard, noise=self.noise)
+    def hyper(self, data: Data) -> Hyper:
+        return refit_schedule.scheduled(data, self.wide, ard=self.ard, noise=self.noise)
 
     def _believing(self, key: Array, data: Data) -> tuple[Data, gp.GP]:
         """As if pending points had turned out as expected: it knows where not to go again."""

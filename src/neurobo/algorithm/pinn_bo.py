@@ -20,11 +20,12 @@ from neurobo.acquisition.physics_exploration import theory_nu
 from neurobo.algorithm.registry import options, register
 from neurobo.data.observations import Data
 from neurobo.errors import InvalidInput, check_choice, check_number
-from neurobo.networks.architectures import MLP
-from neurobo.physics.evidence import Settings, scheduled
+from neurobo.networks.mlp import MLP
+from neurobo.physics.conditioning import Known, condition
+from neurobo.physics.hyperparameters import Settings, scheduled
 from neurobo.physics.laws import Laws
 from neurobo.physics.networks import candidates, doubt_is_cheap
-from neurobo.physics.surrogate import Known, LawPosterior, condition, draws, posterior, trained
+from neurobo.physics.surrogate import LawPosterior, draws, posterior, trained
 from neurobo.physics.warnings import warn_of_misfits
 from neurobo.search.optimiser import Region, Score
 from neurobo.surrogates.draws import SURROGATES

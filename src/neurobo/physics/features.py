@@ -18,7 +18,8 @@ from jaxtyping import Float, Int
 
 from neurobo.data.content_cache import cached
 from neurobo.networks.architectures import Architecture, Gamma, Theta
-from neurobo.physics.laws import Law, Laws
+from neurobo.physics.law import Law
+from neurobo.physics.laws import Laws
 from neurobo.physics.residuals import LawRows, sizes_of
 from neurobo.surrogates.draws import Draw, random_network
 from neurobo.training.residuals import by_row

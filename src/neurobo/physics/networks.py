@@ -8,7 +8,9 @@ from typing import Literal
 
 import jax
 
-from neurobo.networks.architectures import MLP, Additive, Architecture
+from neurobo.networks.additive import Additive
+from neurobo.networks.architectures import Architecture
+from neurobo.networks.mlp import MLP
 
 MANY = 4
 """Columns above which sums of functions of one column are considered."""

@@ -11,10 +11,10 @@ import numpy as np
 
 from neurobo.data.observations import Data
 from neurobo.errors import NeuroboWarning
-from neurobo.physics.evidence import CLEARLY, TRUSTED
+from neurobo.physics.conditioning import Hyper
+from neurobo.physics.hyperparameters import CLEARLY, TRUSTED
 from neurobo.physics.laws import Laws
 from neurobo.physics.pde import PDE
-from neurobo.physics.surrogate import Hyper
 
 ENOUGH = 5
 """Observations; fewer may disagree with any law by chance."""

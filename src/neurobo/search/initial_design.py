@@ -17,7 +17,7 @@ from neurobo.search.optimiser import any_free, first_free, minimise
 from neurobo.space.encoders import Matrix
 from neurobo.space.search_space import Space
 from neurobo.surrogates import gaussian_process as gp
-from neurobo.surrogates.evidence import unknown
+from neurobo.surrogates.hyperparameters import unknown
 from neurobo.training.blas_threads import one_blas_thread
 
 DESIGNS = ("sobol", "lhs", "random", "uncertainty")

@@ -18,16 +18,10 @@ from jaxtyping import Float
 
 from neurobo.data.observations import Data
 from neurobo.networks.architectures import Architecture, Gamma, Theta
+from neurobo.training.gauss_newton import gauss_newton, gauss_newton_together, linear
+from neurobo.training.gradient_descent import adam, sgd
+from neurobo.training.problem import Fit, Problem
 from neurobo.training.residuals import Rows, TangentRows, ValueRows
-from neurobo.training.solver import (
-    Fit,
-    Problem,
-    adam,
-    gauss_newton,
-    gauss_newton_together,
-    linear,
-    sgd,
-)
 
 
 @jax.tree_util.register_dataclass

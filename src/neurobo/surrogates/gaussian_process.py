@@ -17,10 +17,13 @@ from jax.scipy.linalg import solve_triangular
 from jaxtyping import Float
 
 from neurobo.data.observations import Data
-from neurobo.networks.architectures import MLP, Gamma, on_sphere
+from neurobo.networks.architectures import Gamma
 from neurobo.networks.infinite_width import Wide
+from neurobo.networks.input_maps import on_sphere
+from neurobo.networks.mlp import MLP
 from neurobo.surrogates.draws import Network, Tangent, normal, random_network
-from neurobo.surrogates.evidence import JITTER, Hyper
+from neurobo.surrogates.hyperparameters import Hyper
+from neurobo.surrogates.marginal_likelihood import JITTER
 from neurobo.training import landmarks
 
 PRIOR_WIDTH = 4096

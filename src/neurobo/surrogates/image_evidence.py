@@ -10,9 +10,10 @@ from jaxtyping import Float
 
 from neurobo.data.content_cache import cached
 from neurobo.data.observations import Data
-from neurobo.networks.architectures import CNN
+from neurobo.networks.cnn import CNN
 from neurobo.surrogates.draws import random_network
-from neurobo.surrogates.evidence import Hyper, of_kernel
+from neurobo.surrogates.hyperparameters import Hyper
+from neurobo.surrogates.kernel_spectrum import of_kernel
 from neurobo.training.residuals import ValueRows
 
 GAMMAS = ((1.5, 0.1), (1.5, 1.0), (3.0, 0.1))

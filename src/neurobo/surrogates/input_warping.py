@@ -18,10 +18,10 @@ from jaxtyping import Float
 from neurobo.acquisition.functions import Posterior
 from neurobo.data.content_cache import cached
 from neurobo.data.observations import Data
-from neurobo.networks.architectures import stretched
 from neurobo.networks.infinite_width import Wide
+from neurobo.networks.input_maps import stretched
 from neurobo.search.optimiser import Score
-from neurobo.surrogates import evidence
+from neurobo.surrogates import marginal_likelihood, refit_schedule
 
 MOST = 128
 """Observations that decide: an even share of more."""
@@ -92,9 +92,9 @@ def stretch_for(data: Data, wide: Wide) -> Stretch | None:
     """As the hyper-parameters: from the first observations, until there are a tenth more. None:
     columns are best as they are."""
     columns = data.x.shape[1]
-    if columns > evidence.MANY or data.n <= 4 + 2 * columns:  # as many numbers to find
+    if columns > marginal_likelihood.MANY or data.n <= 4 + 2 * columns:  # as many numbers to find
         return None
-    plain, some, _ = evidence.scheduled_search(data, wide, ard=True)
+    plain, some, _ = refit_schedule.scheduled_search(data, wide, ard=True)
     rows = np.linspace(0, some.n - 1, min(some.n, MOST)).astype(int)
     return choose(some.x[rows], some.y[rows], wide, plain, noisy=data.noisy)
 
@@ -116,10 +116,10 @@ def choose(
     starts = [start]
     if start[3] > np.log(CLEAR):
         starts.append(np.where(np.arange(len(start)) == 3, np.log(CLEAR), start))
-    found = [evidence.search(data, wide, ard=True, bends=most, start=s) for s in starts]
-    costs = [evidence.cost(data, wide, p) for p in found]
+    found = [marginal_likelihood.search(data, wide, ard=True, bends=most, start=s) for s in starts]
+    costs = [marginal_likelihood.cost(data, wide, p) for p in found]
     doubt = len(values) * np.log(len(y)) / 2  # what so many numbers more explain by chance (BIC)
-    if not min(costs) + doubt < evidence.cost(data, wide, start):
+    if not min(costs) + doubt < marginal_likelihood.cost(data, wide, start):
         return None
     logs, bends = np.split(found[int(np.argmin(costs))], [len(plain)])
     return Stretch(tuple(bends.tolist()), tuple(logs.tolist()))

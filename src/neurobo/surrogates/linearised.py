@@ -23,8 +23,8 @@ from neurobo.surrogates.draws import Draw, Network, Tangent, normal, random_netw
 from neurobo.training import landmarks
 from neurobo.training.incremental_cholesky import BLOCK, inverse_factor
 from neurobo.training.landmarks import Explained
+from neurobo.training.problem import JITTER
 from neurobo.training.residuals import TangentRows
-from neurobo.training.solver import JITTER
 
 
 @dataclass(frozen=True)

@@ -26,13 +26,15 @@ from jaxtyping import Float, Int
 
 from neurobo.data.content_cache import cached
 from neurobo.data.observations import Data
-from neurobo.networks.architectures import MLP, Architecture, Gamma, Theta
+from neurobo.networks.architectures import Architecture, Gamma, Theta
 from neurobo.networks.infinite_width import Wide
-from neurobo.surrogates import evidence
+from neurobo.networks.mlp import MLP
+from neurobo.surrogates import hyperparameters, kernel_spectrum, refit_schedule
 from neurobo.surrogates.draws import random_network, solve
 from neurobo.training import landmarks
+from neurobo.training.gauss_newton import stacked
+from neurobo.training.problem import JITTER, Problem
 from neurobo.training.residuals import ValueRows
-from neurobo.training.solver import JITTER, Problem, stacked
 
 
 @jax.tree_util.register_dataclass
@@ -174,16 +176,16 @@ def shared_hyper(known: Sequence[Data], network: Architecture) -> Shared:
     """
     columns = known[0].x.shape[1]
     if not known[0].n:
-        start = evidence.unknown(columns)
+        start = hyperparameters.unknown(columns)
         return Shared(start.gamma, np.ones(len(known)), np.zeros(len(known)))
-    rows = evidence.scheduled_rows(known[0].n)
+    rows = refit_schedule.scheduled_rows(known[0].n)
     x = known[0].x[rows]
     y = np.stack([data.y[rows] for data in known])
     best: tuple[float, Shared] | None = None
     for gamma in [(w, b) for w in WEIGHTS for b in BIASES]:
         values, vectors, size = spectrum(network, gamma, x)
-        found = [evidence.profile(values, (vectors.T @ row) ** 2) for row in y]
-        cost = sum(f[0] for f in found) + evidence.gamma_prior(gamma)
+        found = [kernel_spectrum.profile(values, (vectors.T @ row) ** 2) for row in y]
+        cost = sum(f[0] for f in found) + kernel_spectrum.gamma_prior(gamma)
         if best is None or cost < best[0]:
             variances, noises = np.array([f[1:] for f in found]).T
             best = cost, Shared(gamma, np.sqrt(variances / size), noises)

@@ -20,7 +20,7 @@ from jaxtyping import Float
 from neurobo.data.content_cache import cached
 from neurobo.data.observations import Data, Scale, standardise
 from neurobo.networks.infinite_width import Wide
-from neurobo.surrogates import evidence
+from neurobo.surrogates import marginal_likelihood, refit_schedule
 
 BENDS = (0.0, 1.0, 10.0, 100.0)
 """κ."""
@@ -73,7 +73,7 @@ def warp_for(data: Data, wide: Wide) -> Chosen | None:
     values are best as they are."""
     if data.n < LEAST:
         return None
-    rows = evidence.scheduled_rows(data.n)
+    rows = refit_schedule.scheduled_rows(data.n)
     return choose(data.x[rows], data.values[rows], wide, noisy=data.noisy)
 
 
@@ -95,8 +95,10 @@ def choose(
         bent = warp(values)
         scale = Scale.of(bent)
         data = replace(Data.pad(x, scale(bent)), noisy=noisy)
-        p = evidence.search(data, wide)
-        cost = evidence.cost(data, wide, p) - warp.log_slope(values) - scale.log_slope(bent)
+        p = marginal_likelihood.search(data, wide)
+        cost = (
+            marginal_likelihood.cost(data, wide, p) - warp.log_slope(values) - scale.log_slope(bent)
+        )
         found.append((cost + DOUBT * (bend > 0), Chosen(warp, tuple(p.tolist()))))
     best = min(found, key=lambda f: f[0])[1]
     return best if best.warp.bend else None

@@ -32,8 +32,8 @@ from neurobo.data.observations import Data
 from neurobo.errors import InvalidInput, check_flag
 from neurobo.search import trust_region as trust
 from neurobo.search.optimiser import Region, Score
-from neurobo.surrogates.evidence import MANY
 from neurobo.surrogates.input_warping import Stretch, stretch_for
+from neurobo.surrogates.marginal_likelihood import MANY
 from neurobo.surrogates.output_warping import Chosen, warp_for
 
 

@@ -10,7 +10,7 @@ It is maximised together with priors (MAP) that matter only while observations a
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -18,40 +18,21 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from scipy.linalg.lapack import dpotrf, dpotri, dtrtrs
 from scipy.optimize import minimize as scipy_minimize
 
-from neurobo.data.content_cache import cached
 from neurobo.data.observations import Data
-from neurobo.networks.architectures import stretched
-from neurobo.networks.infinite_width import Wide, information_gain
-
-
-@dataclass(frozen=True)
-class Hyper:
-    """What the evidence says, in units of the standardised objective."""
-
-    gamma: tuple[float, float]
-    """σ_w and σ_b."""
-    scale: float
-    """ν: the function has the prior variance ν² Θ(x, x)."""
-    noise: float
-    """σ²: variance of the noise."""
-    scales: tuple[float, ...]
-    """Factors of the input columns."""
-
-
-def unknown(columns: int) -> Hyper:
-    """Before there are observations."""
-    return Hyper((1.5, 1.0), 1.0, 0.0, (1.0,) * columns)
-
+from neurobo.networks.infinite_width import Wide
+from neurobo.networks.information import information_gain
+from neurobo.networks.input_maps import stretched
+from neurobo.surrogates.hyperparameters import Hyper
 
 # The parameters are logarithms: σ_w, σ_b, the function's standard deviation, the noise variance,
 # then one scale for each column, then (no logarithm) how far each is stretched. Priors are normal,
 # bounds keep the kernels in a sane range.
-_MEAN = np.array([np.log(1.5), np.log(1.0), 0.0, np.log(1e-6)])
-_SD = np.array([0.8, 0.8, 0.8, 4.0])
+PRIOR_MEAN = np.array([np.log(1.5), np.log(1.0), 0.0, np.log(1e-6)])
+PRIOR_SD = np.array([0.8, 0.8, 0.8, 4.0])
 _NOISE = np.log(1e-2), 1.5
 """Mean and standard deviation of the noise's if values are known to be noisy."""
 _LOW = np.log([0.1, 0.05, 0.05, 1e-9])
@@ -146,12 +127,12 @@ class Likelihood:
 
     def _whole(self, p: np.ndarray) -> np.ndarray:
         """With a scale and a t for each column, given or not: one shape, one compilation."""
-        return np.pad(p, (0, len(_MEAN) + 2 * self.data.x.shape[1] - len(p)))
+        return np.pad(p, (0, len(PRIOR_MEAN) + 2 * self.data.x.shape[1] - len(p)))
 
 
 def fit(data: Data, wide: Wide, *, ard: bool = False) -> Hyper:
     """The hyper-parameters of highest posterior density for these observations."""
-    return _hyper(search(data, wide, ard=ard), data, wide)
+    return hyper_at(search(data, wide, ard=ard), data, wide)
 
 
 def search(
@@ -204,14 +185,14 @@ def _surprise(p: np.ndarray, mean: np.ndarray, sd: np.ndarray) -> float:
 def _prior(count: int, data: Data) -> tuple[np.ndarray, np.ndarray]:
     """Means and standard deviations of the first so many parameters."""
     columns = data.x.shape[1]
-    mean = np.pad(_MEAN, (0, 2 * columns))
-    sd = np.concatenate([_SD, np.full(columns, _COLUMN_SD), np.full(columns, _BEND_SD)])
+    mean = np.pad(PRIOR_MEAN, (0, 2 * columns))
+    sd = np.concatenate([PRIOR_SD, np.full(columns, _COLUMN_SD), np.full(columns, _BEND_SD)])
     if data.noisy:
         mean[3], sd[3] = _NOISE
     return mean[:count], sd[:count]
 
 
-def _hyper(p: Float[np.ndarray, " k"], data: Data, wide: Wide) -> Hyper:
+def hyper_at(p: Float[np.ndarray, " k"], data: Data, wide: Wide) -> Hyper:
     gamma = np.exp(p[:2])
     scales = np.exp(p[4:]) if len(p) > 4 else np.ones(data.x.shape[1])
     mean = float(_mean_variance(gamma, scales, data.x, data.mask, wide))
@@ -229,138 +210,3 @@ def information(data: Data, wide: Wide, hyper: Hyper) -> float:
     p = np.pad(np.log([*hyper.gamma, 1.0, 1.0, *hyper.scales]), (0, data.x.shape[1]))
     kernel = _unit_kernel(p, data.x, data.mask, wide)[: data.n, : data.n]
     return float(information_gain(kernel, 1.0))
-
-
-# The paper's way --------------------------------------------------------------------------------
-
-GRID = np.arange(0.5, 5.01, 0.5)
-"""γ in the "Be Greedy" paper: [0.5, 5]."""
-
-
-@partial(jax.jit, static_argnames="wide")
-def _left_out(gamma: Array, x: Array, y: Array, mask: Array, wide: Wide) -> Float[Array, ""]:
-    """Summed squared errors of predicting each observation from the others."""
-    both = jnp.full(2, gamma)
-    ones = jnp.ones(x.shape[1])
-    kernel = wide.between(x, x, both, ones) * mask * mask[:, None]
-    ridge = 1e-6 * jnp.max(wide.variance(x, both, ones))
-    inverse = jnp.linalg.inv(kernel + jnp.diag(jnp.where(mask > 0, ridge, 1.0)))
-    return jnp.sum((inverse @ y / jnp.diag(inverse)) ** 2 * mask)
-
-
-def by_leaving_out(data: Data, wide: Wide) -> float:
-    """The γ = σ_w = σ_b of the paper's range whose wide limit predicts left-out values best."""
-    arrays = [jnp.asarray(v) for v in (data.x, data.y, data.mask)]
-    errors = [float(_left_out(jnp.asarray(g), *arrays, wide)) for g in GRID]
-    return float(GRID[int(np.argmin(np.nan_to_num(errors, nan=np.inf)))])
-
-
-# Networks whose wide limit has no closed form ---------------------------------------------------
-
-RATIOS = np.logspace(-8, 1, 46)
-"""Of the noise's variance to the mean variance of the function."""
-
-
-def of_kernel(
-    kernel: Float[np.ndarray, "n n"], y: Float[np.ndarray, " n"]
-) -> tuple[float, float, float]:
-    """Minus the log likelihood, ν² and σ² of y ~ N(0, ν² K + σ² I) at its highest.
-
-    For a given ratio of noise to function the best ν² is known, and one eigendecomposition serves
-    all ratios.
-    """
-    size = float(np.trace(kernel)) / len(y)
-    values, vectors = np.linalg.eigh(kernel / size)
-    cost, variance, noise = profile(np.maximum(values, 0), (vectors.T @ y) ** 2, prior=False)
-    return cost, variance / size, noise
-
-
-def profile(
-    values: Float[np.ndarray, " n"], turned: Float[np.ndarray, " n"], *, prior: bool = True
-) -> tuple[float, float, float]:
-    """Minus the log likelihood, the variance and the noise at its highest, for a kernel of mean
-    variance 1 with these eigenvalues and the squares of y along its eigenvectors. The prior is that
-    of the noise."""
-    spectrum = values + RATIOS[:, None]
-    variance = np.maximum(np.mean(turned / spectrum, axis=1), 1e-12)
-    cost = (len(values) * np.log(variance) + np.sum(np.log(spectrum), axis=1)) / 2
-    if prior:
-        cost += ((np.log(RATIOS) - _MEAN[3]) / _SD[3]) ** 2 / 2
-    i = int(np.argmin(cost))
-    return float(cost[i]), float(variance[i]), float(variance[i] * RATIOS[i])
-
-
-def gamma_prior(gamma: tuple[float, float]) -> float:
-    """Minus the log density of the prior."""
-    return float(np.sum(((np.log(gamma) - _MEAN[:2]) / _SD[:2]) ** 2) / 2)
-
-
-# When -------------------------------------------------------------------------------------------
-
-
-MOST = 256
-"""Observations that hyper-parameters are fitted to: more would cost much and change little."""
-
-
-def update_sizes(n: int) -> list[int]:
-    """After how many of n observations the hyper-parameters are found anew: after each while they
-    are few, then whenever their number has grown by a tenth."""
-    sizes = []
-    size = 1
-    while size <= n:
-        sizes.append(size)
-        size = max(size + 1, int(size * 1.1))
-    return sizes
-
-
-def scheduled_rows(n: int) -> Int[np.ndarray, " m"]:
-    """Which of n observations the hyper-parameters come from."""
-    m = update_sizes(n)[-1]
-    return np.linspace(0, m - 1, min(m, MOST)).astype(int)
-
-
-def scheduled(data: Data, wide: Wide, *, ard: bool = False, noise: float | None = None) -> Hyper:
-    """Hyper-parameters from the first observations only, so that most suggestions find them in
-    the cache. What they are depends on the history alone, not on what was computed before."""
-    if not data.n:
-        return unknown(data.x.shape[1])
-    p, some, sd = scheduled_search(data, wide, ard=ard, noise=noise)
-    found = _hyper(np.array(p), some, wide)
-    variance = found.noise * sd**2 if noise is None else noise
-    return Hyper(found.gamma, found.scale * sd, variance, found.scales)
-
-
-def scheduled_search(
-    data: Data, wide: Wide, *, ard: bool = False, noise: float | None = None
-) -> tuple[tuple[float, ...], Data, float]:
-    """Their logarithms, the observations that they come from, and one unit of these in y's."""
-    sizes = update_sizes(data.n)
-    p: tuple[float, ...] | None = None
-    if data.begin is not None:
-        columns = data.x.shape[1]
-        whole = (*data.begin, *(0.0,) * columns)  # those of columns may not be known
-        sizes, p = sizes[-1:], whole[: len(_MEAN) + (columns if ard else 0)]
-    for m in sizes:
-        # A search begins where the one before ended, but afresh when the number has doubled.
-        if m.bit_length() == sizes[-1].bit_length():
-            # Of many, an even share of early and late ones says enough.
-            some, _, sd = data.alone(np.linspace(0, m - 1, min(m, MOST)).astype(int))
-            here = None if noise is None else noise / sd**2
-            p = _searched(some.x[: some.n], some.y[: some.n], wide, ard, here, p, data.noisy)
-    assert p is not None
-    return p, some, sd
-
-
-@cached
-def _searched(
-    x: Float[np.ndarray, "n d"],
-    y: Float[np.ndarray, " n"],
-    wide: Wide,
-    ard: bool,
-    noise: float | None,
-    start: tuple[float, ...] | None,
-    noisy: bool,
-) -> tuple[float, ...]:
-    data = replace(Data.pad(x, y), noisy=noisy)
-    given = None if start is None else np.array(start)
-    return tuple(search(data, wide, ard=ard, noise=noise, start=given).tolist())
