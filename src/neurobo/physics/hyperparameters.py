@@ -20,6 +20,7 @@ from neurobo.physics.laws import Laws
 from neurobo.physics.marginal_likelihood import Kernels, cost
 from neurobo.physics.networks import ample
 from neurobo.surrogates.linearised import tangent_kernel
+from neurobo.surrogates.refit_schedule import even_share, update_sizes
 
 GAMMAS = tuple((w, b) for w in (0.7, 1.3, 2.5, 4.5, 8.0, 16.0, 32.0, 64.0) for b in (1.0, 3.0))
 """σ_w and σ_b that the evidence chooses from; with several networks only where σ_b = 1."""
@@ -31,6 +32,8 @@ CLEARLY = 3.0
 """The logarithm of how much likelier the observations must be."""
 MOST = 256
 """Observations that the evidence looks at."""
+GROWTH = 1.15
+"""By how much observations must have grown before the evidence is asked again."""
 ALONE = 6
 """Up to so many laws each gets a λ2 of its own."""
 RESOLVED = 0.25
@@ -60,7 +63,7 @@ class Settings:
 def scheduled(key: Array, data: Data, laws: Laws, settings: Settings) -> Hyper:
     """Hyper-parameters from the first observations only, so that most suggestions find them in
     the cache; they depend on the history alone."""
-    count = _update_size(data.n)
+    count = update_sizes(data.n, GROWTH)[-1] if data.n else 0
     early, all_units = Units.of(data, laws.sign, count), Units.of(data, laws.sign)
     step = early.spread / all_units.spread
     known_noise = None if settings.noise is None else settings.noise / step**2
@@ -68,13 +71,6 @@ def scheduled(key: Array, data: Data, laws: Laws, settings: Settings) -> Hyper:
     found = _searched(key, data.x[:count], data.values[:count], laws, fixed)
     noise = found.noise * step**2 if settings.noise is None else settings.noise
     return replace(found, scale=found.scale * step, noise=noise)
-
-
-def _update_size(n: int) -> int:
-    size = 1
-    while (larger := max(size + 1, int(size * 1.15))) <= n:
-        size = larger
-    return min(size, n)
 
 
 @cached
@@ -85,8 +81,7 @@ def _searched(
     laws: Laws,
     settings: Settings,
 ) -> Hyper:
-    n = len(values)
-    chosen = np.linspace(0, n - 1, min(n, MOST)).astype(int)
+    chosen = even_share(len(values), MOST)
     data = Data.pad(x[chosen], values[chosen])
     search = Search(key, data, laws, settings)
     if laws.affine:

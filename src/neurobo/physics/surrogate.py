@@ -22,6 +22,7 @@ from neurobo.physics.features import law_rows, phi_of
 from neurobo.physics.laws import Laws
 from neurobo.physics.residuals import ValuesAndLaws
 from neurobo.surrogates.draws import Draw, Network, Tangent, normal, random_network, values_of
+from neurobo.surrogates.gaussian_conditioning import remaining_sd
 from neurobo.training.gauss_newton import gauss_newton, linear
 
 
@@ -118,7 +119,7 @@ class LawPosterior:
         phi = phi_of(self.network, self.gamma, self.theta0, x)
         prior = jnp.sum(phi**2, axis=1)
         explained = jnp.sum((phi @ self.whitened.T) ** 2, axis=1)
-        return self.mean(x), self.nu * jnp.sqrt(jnp.maximum(prior - explained, 1e-12 * prior))
+        return self.mean(x), self.nu * remaining_sd(prior, explained)
 
 
 def posterior(state: Known, nu: float = 1.0) -> LawPosterior:

@@ -22,6 +22,7 @@ from neurobo.networks.infinite_width import Wide
 from neurobo.networks.input_maps import on_sphere
 from neurobo.networks.mlp import MLP
 from neurobo.surrogates.draws import Network, Tangent, normal, random_network
+from neurobo.surrogates.gaussian_conditioning import matheron_weights, remaining_sd
 from neurobo.surrogates.hyperparameters import Hyper
 from neurobo.surrogates.marginal_likelihood import JITTER
 from neurobo.training import landmarks
@@ -71,8 +72,7 @@ class GP:
         cross = self.cross(x)
         prior = self.prior_sd(x) ** 2
         explained = jnp.sum((cross @ self.whiten.T) ** 2, axis=1)
-        # At an observed point nothing is left but rounding error, whose root has no slope.
-        return cross @ self.weights, jnp.sqrt(jnp.maximum(prior - explained, 1e-12 * prior))
+        return cross @ self.weights, remaining_sd(prior, explained)
 
     def covariance(self, x: Float[Array, "n d"]) -> Float[Array, "n n"]:
         """The joint posterior covariance at a few points."""
@@ -140,7 +140,7 @@ def _correct(
     """(ν² Θ + σ² I)⁻¹ (y + σ ε - ν f(X)): Matheron's rule."""
     seen = gp.scale * prior(gp.seen(x)) + jnp.sqrt(gp.noise) * epsilon
     missed = (y - seen) * mask
-    return gp.whiten.T @ (gp.whiten @ missed) if gp.gain is None else gp.gain @ missed
+    return matheron_weights(missed, gp.whiten, gp.gain)
 
 
 def draw(key: Array, gp: GP, data: Data) -> GPDraw:

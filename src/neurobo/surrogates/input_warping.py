@@ -95,7 +95,7 @@ def stretch_for(data: Data, wide: Wide) -> Stretch | None:
     if columns > marginal_likelihood.MANY or data.n <= 4 + 2 * columns:  # as many numbers to find
         return None
     plain, some, _ = refit_schedule.scheduled_search(data, wide, ard=True)
-    rows = np.linspace(0, some.n - 1, min(some.n, MOST)).astype(int)
+    rows = refit_schedule.even_share(some.n, MOST)
     return choose(some.x[rows], some.y[rows], wide, plain, noisy=data.noisy)
 
 

@@ -20,6 +20,7 @@ from neurobo.data.content_cache import content
 from neurobo.data.observations import Data
 from neurobo.networks.architectures import Architecture, Gamma, Theta
 from neurobo.surrogates.draws import Draw, Network, Tangent, normal, random_network
+from neurobo.surrogates.gaussian_conditioning import matheron_weights, remaining_sd
 from neurobo.training import landmarks
 from neurobo.training.incremental_cholesky import BLOCK, inverse_factor
 from neurobo.training.landmarks import Explained
@@ -67,8 +68,7 @@ class Exact(Around):
         cross = self.network.tangent_kernel(self.theta, self.gamma, x, self.x) * self.mask
         prior = self.network.tangent_size(self.theta, self.gamma, x)
         explained = jnp.sum((cross @ self.whiten.T) ** 2, axis=1)
-        # At an observed point nothing is left but rounding error, whose root has no slope.
-        return self.mean(x), self.nu * jnp.sqrt(jnp.maximum(prior - explained, 1e-12 * prior))
+        return self.mean(x), self.nu * remaining_sd(prior, explained)
 
 
 @jax.tree_util.register_dataclass
@@ -165,9 +165,7 @@ def _conditioned(found: Exact, start: Theta, epsilon: Float[Array, " N"]) -> The
     """A draw from N(0, λ U⁻¹), from one of N(0, I) and noise: Matheron's rule."""
     seen = TangentRows(found.network, found.gamma, found.seen, found.theta).values(start)
     missed = found.seen_mask * (jnp.sqrt(found.ridge) * epsilon - seen)
-    weights = (
-        found.whiten.T @ (found.whiten @ missed) if found.gain is None else found.gain @ missed
-    )
+    weights = matheron_weights(missed, found.whiten, found.gain)
     rows = TangentRows(found.network, found.gamma, found.x, found.theta)
     (back,) = jax.vjp(rows.values, start)[1](weights)
     return jax.tree.map(jnp.add, start, back)

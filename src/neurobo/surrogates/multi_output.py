@@ -31,6 +31,7 @@ from neurobo.networks.infinite_width import Wide
 from neurobo.networks.mlp import MLP
 from neurobo.surrogates import hyperparameters, kernel_spectrum, refit_schedule
 from neurobo.surrogates.draws import random_network, solve
+from neurobo.surrogates.gaussian_conditioning import remaining_sd
 from neurobo.training import landmarks
 from neurobo.training.gauss_newton import stacked
 from neurobo.training.problem import JITTER, Problem
@@ -71,9 +72,7 @@ class Together:
         cross = self.network.tangent_kernel(self.start, self.gamma, x, self.x) * self.mask
         prior = self.network.tangent_size(self.start, self.gamma, x)
         explained = self.shares @ ((cross @ self.turn.T) ** 2).T
-        # At an observed point nothing is left but rounding error, whose root has no slope.
-        sd = jnp.sqrt(jnp.maximum(prior - explained, 1e-12 * prior))
-        return self.mean(x), self.nu[:, None] * sd
+        return self.mean(x), self.nu[:, None] * remaining_sd(prior, explained)
 
 
 NOTHING = 1e-30

@@ -21,21 +21,25 @@ MOST = 256
 """Observations that hyper-parameters are fitted to: more would cost much and change little."""
 
 
-def update_sizes(n: int) -> list[int]:
+def update_sizes(n: int, growth: float = 1.1) -> list[int]:
     """After how many of n observations the hyper-parameters are found anew: after each while they
-    are few, then whenever their number has grown by a tenth."""
+    are few, then whenever their number has grown by a tenth, or as `growth` says."""
     sizes = []
     size = 1
     while size <= n:
         sizes.append(size)
-        size = max(size + 1, int(size * 1.1))
+        size = max(size + 1, int(size * growth))
     return sizes
 
 
 def scheduled_rows(n: int) -> Int[np.ndarray, " m"]:
     """Which of n observations the hyper-parameters come from."""
-    m = update_sizes(n)[-1]
-    return np.linspace(0, m - 1, min(m, MOST)).astype(int)
+    return even_share(update_sizes(n)[-1], MOST)
+
+
+def even_share(n: int, most: int) -> Int[np.ndarray, " m"]:
+    """Rows among n, early and late ones alike: all of them, or `most`."""
+    return np.linspace(0, n - 1, min(n, most)).astype(int)
 
 
 def scheduled(data: Data, wide: Wide, *, ard: bool = False, noise: float | None = None) -> Hyper:
@@ -62,8 +66,7 @@ def scheduled_search(
     for m in sizes:
         # A search begins where the one before ended, but afresh when the number has doubled.
         if m.bit_length() == sizes[-1].bit_length():
-            # Of many, an even share of early and late ones says enough.
-            some, _, sd = data.alone(np.linspace(0, m - 1, min(m, MOST)).astype(int))
+            some, _, sd = data.alone(even_share(m, MOST))
             here = None if noise is None else noise / sd**2
             p = _searched(some.x[: some.n], some.y[: some.n], wide, ard, here, p, data.noisy)
     assert p is not None
