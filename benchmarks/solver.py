@@ -25,21 +25,21 @@ import numpy as np
 from neurobo.networks.mlp import MLP
 from neurobo.training import gauss_newton, gradient_descent
 from neurobo.training.blas_threads import one_blas_thread
-from neurobo.training.problem import Problem
+from neurobo.training.problem import TrainingProblem
 from neurobo.training.residuals import ValueRows
 
 CASES = [(64, MLP(5000, 1, "tanh")), (128, MLP(256, 2, "relu")), (256, MLP(1024, 1, "tanh"))]
 DIM, STEPS, RIDGE, GAMMA = 6, 5000, 1e-2, 1.5
 
 
-def pose(n: int, network: MLP) -> Problem:
+def pose(n: int, network: MLP) -> TrainingProblem:
     rng = np.random.default_rng(0)
     x = rng.uniform(-1, 1, (n, DIM))
     y = np.sin(3 * x[:, 0]) + x[:, 1] * x[:, 2] + 0.1 * rng.normal(size=n)
     y = (y - y.mean()) / y.std()
     rows = ValueRows(network, jnp.array([GAMMA, GAMMA]), jnp.asarray(x))
     theta0 = jax.jit(network.init, static_argnums=1)(jax.random.key(1), DIM)
-    return Problem(rows, jnp.asarray(y), jnp.ones(n), jnp.asarray(RIDGE), theta0)
+    return TrainingProblem(rows, jnp.asarray(y), jnp.ones(n), jnp.asarray(RIDGE), theta0)
 
 
 def timed(call: Callable[[], Any], repeats: int) -> tuple[Any, float]:
@@ -58,7 +58,7 @@ def compilation(function: Any, *arguments: Any) -> float:
     return time.perf_counter() - began
 
 
-def steps_to_pass(problem: Problem, goal: float) -> int:
+def steps_to_pass(problem: TrainingProblem, goal: float) -> int:
     for steps in range(1, 61):
         if gauss_newton.gauss_newton(problem, max_steps=steps, tolerance=0.0).objective <= goal:
             return steps

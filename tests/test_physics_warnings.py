@@ -13,14 +13,14 @@ from neurobo.data.observations import Data, Trials
 from neurobo.errors import NeuroboWarning
 from neurobo.networks.mlp import MLP
 from neurobo.physics import laplacian
-from neurobo.physics.conditioning import Hyper
+from neurobo.physics.conditioning import PhysicsHyper
 from neurobo.physics.laws import Laws, bind
 from neurobo.physics.warnings import ENOUGH, warn_of_misfits
 from neurobo.space.search_space import Space
 
 SPACE = Space.of([(0.0, 1.0), (0.0, 1.0)])
-WRONG = Hyper(MLP(8), (1.0, 1.0), 1.0, 1e-6, trust=(1.0,), doubt=(9.0,))
-RIGHT = Hyper(MLP(8), (1.0, 1.0), 1.0, 1e-6, trust=(1e-6,), doubt=(0.0,))
+WRONG = PhysicsHyper(MLP(8), (1.0, 1.0), 1.0, 1e-6, trust=(1.0,), doubt=(9.0,))
+RIGHT = PhysicsHyper(MLP(8), (1.0, 1.0), 1.0, 1e-6, trust=(1e-6,), doubt=(0.0,))
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def _history(n: int, seed: int = 0) -> Trials:
     return Trials([SPACE.params(p) for p in points], [float(np.sum(p)) for p in points])
 
 
-def _warns(laws: Laws, hyper: Hyper, trials: Trials | Data) -> bool:
+def _warns(laws: Laws, hyper: PhysicsHyper, trials: Trials | Data) -> bool:
     data = trials if isinstance(trials, Data) else Data.of(SPACE, trials)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", NeuroboWarning)

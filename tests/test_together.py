@@ -15,7 +15,7 @@ from neurobo.networks.mlp import MLP
 from neurobo.surrogates import refit_schedule
 from neurobo.surrogates.multi_output import STEPS, Together, learn, shared_hyper
 from neurobo.training.gauss_newton import gauss_newton
-from neurobo.training.problem import Problem
+from neurobo.training.problem import TrainingProblem
 from neurobo.training.residuals import ValueRows
 
 NETWORK = MLP(12, 1, "erf")
@@ -68,7 +68,7 @@ def test_a_quantity_is_trained_as_if_alone(x64: None) -> None:
     for i, (data, nu) in enumerate(zip(known, hyper.scales, strict=True)):
         ridge = jnp.asarray(hyper.noises[i] / nu**2)
         targets = jnp.asarray(data.y / nu) + begun
-        problem = Problem(rows, targets, jnp.asarray(data.mask), ridge, found.start)
+        problem = TrainingProblem(rows, targets, jnp.asarray(data.mask), ridge, found.start)
         alone = gauss_newton(problem, max_steps=STEPS)
         expected = nu * (jax.jit(rows.values)(alone.theta) - begun)
         np.testing.assert_allclose(means[i], expected, atol=1e-6)

@@ -23,7 +23,7 @@ from neurobo.networks.selection import network_for
 from neurobo.search.optimiser import Region, Score
 from neurobo.surrogates.draws import Draw, Network, Recipe, draw, normal
 from neurobo.training.gauss_newton import linear
-from neurobo.training.problem import Problem
+from neurobo.training.problem import TrainingProblem
 from neurobo.training.residuals import OutputRows
 
 
@@ -58,7 +58,7 @@ class NeuralLinear:
         noise = self.noise / scale**2
         weights = normal(start_key, hidden.shape[1] + 1)
         start = Layer(jnp.asarray(weights[None, 1:]), jnp.asarray(weights[:1]))
-        problem = Problem(
+        problem = TrainingProblem(
             OutputRows(trained.gamma, hidden),
             jnp.asarray(data.y / scale + np.sqrt(noise) * normal(noise_key, len(data.y))),
             jnp.asarray(data.mask),

@@ -29,13 +29,13 @@ from jaxtyping import Float
 
 from neurobo.data.observations import Data, units
 from neurobo.networks.architectures import Architecture, Theta
-from neurobo.physics.features import Around, Features, blocks, features
+from neurobo.physics.features import ExpansionPoint, Features, blocks, features
 from neurobo.physics.law import Law
 from neurobo.physics.laws import Laws
 from neurobo.physics.residuals import LinearRows, linearised
 from neurobo.surrogates.draws import Draw, Tangent
 from neurobo.training.gauss_newton import linear
-from neurobo.training.problem import Fit, Problem
+from neurobo.training.problem import Fit, TrainingProblem
 from neurobo.training.residuals import TangentRows
 
 LEAST_NOISE = 1e-8
@@ -77,7 +77,7 @@ class Units:
 
 
 @dataclass(frozen=True)
-class Hyper:
+class PhysicsHyper:
     """What the evidence says; variances in units of standardised values, but `trust` in units of
     κ ν²."""
 
@@ -98,13 +98,13 @@ class Known:
     """Everything that a draw needs."""
 
     found: Features
-    hyper: Hyper
+    hyper: PhysicsHyper
     units: Units
     data: Data
     """With `units.y` as its values."""
     targets: Float[np.ndarray, " m"]
     """Of the laws' rows, in units of standardised values."""
-    around: Around | None = None
+    around: ExpansionPoint | None = None
 
     @property
     def ridge(self) -> float:
@@ -130,7 +130,7 @@ class Known:
 
     def problem(
         self, rows: Any, start: Theta, scale: float, noise: Float[np.ndarray, " N"] | None = None
-    ) -> Problem:
+    ) -> TrainingProblem:
         """(*) with values and laws, for u = location + spread · scale · f."""
         targets = np.concatenate([self.data.y, self.targets]) / scale
         ridges = np.concatenate([np.full(len(self.data.y), self.ridge), self.law_ridge])
@@ -138,11 +138,15 @@ class Known:
             targets = targets + np.sqrt(np.where(np.isfinite(ridges), ridges, 0.0)) * noise
         weights = np.concatenate([self.data.mask, self.ridge / self.law_ridge])
         ridge = jnp.asarray(np.asarray(self.ridge))
-        return Problem(rows, jnp.asarray(targets), jnp.asarray(weights), ridge, start)
+        return TrainingProblem(rows, jnp.asarray(targets), jnp.asarray(weights), ridge, start)
 
 
 def known(
-    found: Features, hyper: Hyper, data: Data, laws: Laws, around: Around | None = None
+    found: Features,
+    hyper: PhysicsHyper,
+    data: Data,
+    laws: Laws,
+    around: ExpansionPoint | None = None,
 ) -> Known:
     spoken = Units.of(data, laws.sign)
     padded = replace(data, y=np.pad(spoken.y, (0, len(data.mask) - data.n)))
@@ -151,7 +155,7 @@ def known(
 
 
 def law_targets(
-    found: Features, laws: Laws, spoken: Units, around: Around | None = None
+    found: Features, laws: Laws, spoken: Units, around: ExpansionPoint | None = None
 ) -> Float[np.ndarray, " m"]:
     """What the rows of laws shall be, for u = location + spread · f: minus the residual of the
     constant."""
@@ -165,7 +169,7 @@ def law_targets(
     return np.where((found.good > 0) & np.isfinite(targets), targets, 0.0)
 
 
-def condition(key: Array, data: Data, laws: Laws, hyper: Hyper) -> Known:
+def condition(key: Array, data: Data, laws: Laws, hyper: PhysicsHyper) -> Known:
     """All that is known after these observations. A law that is not linear is replaced by its
     derivative at the mean so far, beginning with the mean without laws."""
     first = features(laws, hyper.network, hyper.gamma, key)
@@ -180,10 +184,10 @@ def condition(key: Array, data: Data, laws: Laws, hyper: Hyper) -> Known:
     return state
 
 
-def mean_of(state: Known) -> Around:
+def mean_of(state: Known) -> ExpansionPoint:
     """The mean in the user's units."""
     location, spread = (jnp.asarray(v) for v in (state.units.location, state.units.spread))
-    return Around(location, spread, mean(state))
+    return ExpansionPoint(location, spread, mean(state))
 
 
 def mean(state: Known) -> Draw:

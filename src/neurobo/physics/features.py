@@ -27,7 +27,7 @@ from neurobo.training.residuals import by_row
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Around:
+class ExpansionPoint:
     """A function of one row of inputs in the user's units, to take a law's derivative at."""
 
     location: Float[Array, ""]
@@ -119,7 +119,7 @@ def features(
     network: Architecture,
     gamma: tuple[float, float],
     key: Array,
-    around: Around | None = None,
+    around: ExpansionPoint | None = None,
 ) -> Features:
     """For linear laws found once, for others at the function `around`."""
     if around is None:

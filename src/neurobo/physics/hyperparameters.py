@@ -14,10 +14,18 @@ from neurobo.data.content_cache import cached
 from neurobo.data.observations import Data
 from neurobo.networks.additive import Additive
 from neurobo.networks.architectures import Architecture
-from neurobo.physics.conditioning import ROUNDS, Hyper, Known, Units, known, law_targets, mean_of
-from neurobo.physics.features import Around, Features, features
+from neurobo.physics.conditioning import (
+    ROUNDS,
+    Known,
+    PhysicsHyper,
+    Units,
+    known,
+    law_targets,
+    mean_of,
+)
+from neurobo.physics.features import ExpansionPoint, Features, features
 from neurobo.physics.laws import Laws
-from neurobo.physics.marginal_likelihood import Kernels, cost
+from neurobo.physics.marginal_likelihood import PhysicsKernels, cost
 from neurobo.physics.networks import ample
 from neurobo.surrogates.linearised import tangent_kernel
 from neurobo.surrogates.refit_schedule import even_share, update_sizes
@@ -60,7 +68,7 @@ class Settings:
     """λ1/λ2 for laws that do not say."""
 
 
-def scheduled(key: Array, data: Data, laws: Laws, settings: Settings) -> Hyper:
+def scheduled(key: Array, data: Data, laws: Laws, settings: Settings) -> PhysicsHyper:
     """Hyper-parameters from the first observations only, so that most suggestions find them in
     the cache; they depend on the history alone."""
     count = update_sizes(data.n, GROWTH)[-1] if data.n else 0
@@ -80,7 +88,7 @@ def _searched(
     values: Float[np.ndarray, " n"],
     laws: Laws,
     settings: Settings,
-) -> Hyper:
+) -> PhysicsHyper:
     chosen = even_share(len(values), MOST)
     data = Data.pad(x[chosen], values[chosen])
     search = Search(key, data, laws, settings)
@@ -124,12 +132,12 @@ class Search:
         laws = (law.pde for law in self.laws.laws)
         return all(pde.weight is not None or pde.noise is not None for pde in laws)
 
-    def state(self, hyper: Hyper, around: Around | None) -> Known:
+    def state(self, hyper: PhysicsHyper, around: ExpansionPoint | None) -> Known:
         given = self.judge(hyper.network, hyper.gamma, around)
         return known(given.found, hyper, self.data, given.laws, around)
 
     def judge(
-        self, network: Architecture, gamma: tuple[float, float], around: Around | None
+        self, network: Architecture, gamma: tuple[float, float], around: ExpansionPoint | None
     ) -> _Given:
         """By a few points of the laws; but sums of functions of one column take in many."""
         laws = self.laws if isinstance(network, Additive) else self.laws.few
@@ -138,13 +146,13 @@ class Search:
     def over(
         self,
         choices: Sequence[Choice],
-        around: Around | None = None,
+        around: ExpansionPoint | None = None,
         *,
         without: bool = False,
-    ) -> Hyper:
+    ) -> PhysicsHyper:
         """The best over some networks and γ, and all λ2 that are not given; or without any law."""
         levels = (LEVELS[-1],) if without or self.fixed else LEVELS
-        best: dict[float, tuple[float, Hyper]] = {}
+        best: dict[float, tuple[float, PhysicsHyper]] = {}
         for network, gamma in choices:
             given = self.judge(network, gamma, around)
             # A single choice is one that was made before.
@@ -165,7 +173,7 @@ class Search:
         return _one_by_one(given, hyper) if len(choices) == 1 or given.resolved else hyper
 
 
-def _one_by_one(given: _Given, hyper: Hyper) -> Hyper:
+def _one_by_one(given: _Given, hyper: PhysicsHyper) -> PhysicsHyper:
     """Each law's λ2 on its own, beginning where all had the same."""
     trust, doubt = np.array(hyper.trust), np.zeros(len(hyper.trust))
     trust = np.clip(trust, LEVELS[0], LEVELS[-1])
@@ -185,7 +193,9 @@ def _one_by_one(given: _Given, hyper: Hyper) -> Hyper:
 class _Given:
     """The cost of λ2 for one γ."""
 
-    def __init__(self, search: Search, laws: Laws, found: Features, around: Around | None) -> None:
+    def __init__(
+        self, search: Search, laws: Laws, found: Features, around: ExpansionPoint | None
+    ) -> None:
         self.search, self.laws, self.found, self.around = search, laws, found, around
         self.spoken = Units.of(search.data, laws.sign)
         data, kappa = search.data, found.typical
@@ -193,7 +203,7 @@ class _Given:
         at = jnp.asarray(data.x)
         gamma = jnp.asarray(found.gamma)
         seen = np.asarray(tangent_kernel(found.network, gamma, found.theta0, at, at))
-        self.kernels = Kernels(
+        self.kernels = PhysicsKernels(
             seen[: data.n, : data.n] / kappa, found.cross(x) / kappa, found.among / kappa
         )
         self.targets = law_targets(found, laws, self.spoken, around)
@@ -212,7 +222,7 @@ class _Given:
         left = 1 / np.diag(np.linalg.inv(among)) / np.diag(among)  # leaving one out
         return bool(np.mean(left) < RESOLVED)
 
-    def at(self, levels: Float[np.ndarray, " laws"]) -> tuple[float, Hyper]:
+    def at(self, levels: Float[np.ndarray, " laws"]) -> tuple[float, PhysicsHyper]:
         """The cost, and all that goes with it."""
         settings, kappa, found = self.search.settings, self.found.typical, self.found
         free, scale, noise = levels.copy(), 1.0, 1e-6
@@ -236,4 +246,4 @@ class _Given:
         prior = np.sum(((np.log([w, b]) - _GAMMA[0]) / _GAMMA[1]) ** 2) / 2
         trust = tuple(np.where(free >= LEVELS[-1], np.inf, free).tolist())
         total = best.cost + float(prior + _level_prior(free).sum() / len(free))
-        return total, Hyper(found.network, found.gamma, scale / np.sqrt(kappa), noise, trust)
+        return total, PhysicsHyper(found.network, found.gamma, scale / np.sqrt(kappa), noise, trust)

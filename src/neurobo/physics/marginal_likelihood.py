@@ -9,7 +9,7 @@ itself counted as an observation: the likelihood of hundreds of zeros that nobod
 drown that of the values, and every law would seem to be exact. As λ2 grows, a law says less and
 less; a law that contradicts the values makes them unlikely and so gets a large λ2.
 
-Kernels are those of the very network that is used, so that this is exact at finite width.
+PhysicsKernels are those of the very network that is used, so that this is exact at finite width.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NOISE = np.log(1e-6), 4.0
 _SCALE_SD = 1.0
 
 
-class Kernels(NamedTuple):
+class PhysicsKernels(NamedTuple):
     """Of values and laws, in units of κ."""
 
     values: Float[np.ndarray, "n n"]
@@ -47,7 +47,7 @@ class Cost(NamedTuple):
 
 
 def cost(
-    kernels: Kernels,
+    kernels: PhysicsKernels,
     y: Float[np.ndarray, " n"],
     targets: Float[np.ndarray, " m"],
     noise: Float[np.ndarray, " m"],

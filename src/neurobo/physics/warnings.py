@@ -11,7 +11,7 @@ import numpy as np
 
 from neurobo.data.observations import Data
 from neurobo.errors import NeuroboWarning
-from neurobo.physics.conditioning import Hyper
+from neurobo.physics.conditioning import PhysicsHyper
 from neurobo.physics.hyperparameters import CLEARLY, TRUSTED
 from neurobo.physics.laws import Laws
 from neurobo.physics.pde import PDE
@@ -27,7 +27,7 @@ _warned: WeakKeyDictionary[PDE, deque[Observations]] = WeakKeyDictionary()
 _lock = threading.Lock()
 
 
-def warn_of_misfits(laws: Laws, hyper: Hyper, data: Data) -> None:
+def warn_of_misfits(laws: Laws, hyper: PhysicsHyper, data: Data) -> None:
     """Warn of each law that the observations contradict, unless this study's user was warned."""
     if len(data.points) < ENOUGH:
         return

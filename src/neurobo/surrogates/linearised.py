@@ -29,7 +29,7 @@ from neurobo.training.residuals import TangentRows
 
 
 @dataclass(frozen=True)
-class Around:
+class LinearisedPosterior:
     """What both forms of the variance share."""
 
     network: Architecture = field(metadata={"static": True})
@@ -51,7 +51,7 @@ class Around:
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Exact(Around):
+class Exact(LinearisedPosterior):
     """The variance by the dual formula."""
 
     x: Float[Array, "M d"]
@@ -73,7 +73,7 @@ class Exact(Around):
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Diagonal(Around):
+class Diagonal(LinearisedPosterior):
     """The variance with only the diagonal of U, as NeuralUCB and NeuralTS were published."""
 
     inverse: Theta

@@ -34,7 +34,7 @@ from neurobo.surrogates.draws import random_network, solve
 from neurobo.surrogates.gaussian_conditioning import remaining_sd
 from neurobo.training import landmarks
 from neurobo.training.gauss_newton import stacked
-from neurobo.training.problem import JITTER, Problem
+from neurobo.training.problem import JITTER, TrainingProblem
 from neurobo.training.residuals import ValueRows
 
 
@@ -82,7 +82,7 @@ STEPS = 3
 would take a second to train to the end, which bounds of whole standard deviations do not show."""
 
 
-class Shared(NamedTuple):
+class MultiOutputHyper(NamedTuple):
     """Hyper-parameters of several quantities."""
 
     gamma: tuple[float, float]
@@ -104,7 +104,7 @@ def learn(
     rows = ValueRows(network, gamma, x)
     begun = np.asarray(_values(rows, start))
     problems = [
-        Problem(
+        TrainingProblem(
             rows,
             jnp.asarray(d.y / nu + begun),
             jnp.asarray(data.mask),
@@ -168,7 +168,7 @@ BIASES = (0.3, 1.0, 3.0)
 """σ_w and σ_b that the evidence chooses from, for all quantities together."""
 
 
-def shared_hyper(known: Sequence[Data], network: Architecture) -> Shared:
+def shared_hyper(known: Sequence[Data], network: Architecture) -> MultiOutputHyper:
     """γ of the highest evidence over all quantities; each one's ν and σ² of the highest for that.
 
     As in `evidence.scheduled` the first observations decide until there are a tenth more.
@@ -176,18 +176,18 @@ def shared_hyper(known: Sequence[Data], network: Architecture) -> Shared:
     columns = known[0].x.shape[1]
     if not known[0].n:
         start = hyperparameters.unknown(columns)
-        return Shared(start.gamma, np.ones(len(known)), np.zeros(len(known)))
+        return MultiOutputHyper(start.gamma, np.ones(len(known)), np.zeros(len(known)))
     rows = refit_schedule.scheduled_rows(known[0].n)
     x = known[0].x[rows]
     y = np.stack([data.y[rows] for data in known])
-    best: tuple[float, Shared] | None = None
+    best: tuple[float, MultiOutputHyper] | None = None
     for gamma in [(w, b) for w in WEIGHTS for b in BIASES]:
         values, vectors, size = spectrum(network, gamma, x)
         found = [kernel_spectrum.profile(values, (vectors.T @ row) ** 2) for row in y]
         cost = sum(f[0] for f in found) + kernel_spectrum.gamma_prior(gamma)
         if best is None or cost < best[0]:
             variances, noises = np.array([f[1:] for f in found]).T
-            best = cost, Shared(gamma, np.sqrt(variances / size), noises)
+            best = cost, MultiOutputHyper(gamma, np.sqrt(variances / size), noises)
     assert best is not None
     return best[1]
 

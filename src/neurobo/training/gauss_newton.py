@@ -28,7 +28,7 @@ from neurobo.training import landmarks
 from neurobo.training.problem import (
     Fit,
     Loss,
-    Problem,
+    TrainingProblem,
     difference,
     mean_size,
     objective_at,
@@ -53,7 +53,7 @@ Solver = Callable[[Array, Array], Array]
 """(s, b) -> α, where Δθ = Jᵀ √w α is the best step with shift s for the errors b."""
 
 
-def _row_solver(problem: Problem, theta: Theta, chosen: Int[Array, " m"] | None) -> Solver:
+def _row_solver(problem: TrainingProblem, theta: Theta, chosen: Int[Array, " m"] | None) -> Solver:
     """Exactly, or with landmarks: then α is zero elsewhere."""
     root = jnp.sqrt(problem.weights)
     if chosen is None:
@@ -69,7 +69,7 @@ def _row_solver(problem: Problem, theta: Theta, chosen: Int[Array, " m"] | None)
     return lambda shift, right: jnp.zeros_like(root).at[chosen].set(known.solve(shift, right))
 
 
-def _chosen_rows(problem: Problem, turn: int) -> Int[np.ndarray, " m"] | None:
+def _chosen_rows(problem: TrainingProblem, turn: int) -> Int[np.ndarray, " m"] | None:
     if len(problem.targets) <= getattr(problem.rows, "dense", landmarks.DENSE):
         return None
     return landmarks.choose(np.asarray(problem.targets), np.asarray(problem.weights), turn)
@@ -77,7 +77,7 @@ def _chosen_rows(problem: Problem, turn: int) -> Int[np.ndarray, " m"] | None:
 
 @jax.jit
 def _step(
-    problem: Problem, state: State, chosen: Int[Array, " m"] | None = None
+    problem: TrainingProblem, state: State, chosen: Int[Array, " m"] | None = None
 ) -> tuple[State, Array]:
     """One step of (**) with the least damping that lowers (*), and the value of (*) before it.
 
@@ -119,7 +119,7 @@ def _step(
     return jax.tree.map(partial(jnp.where, better), found._replace(damping=lower), here), objective
 
 
-def first_state(problem: Problem) -> State:
+def first_state(problem: TrainingProblem) -> State:
     """At θ0, undamped; what `_step` computes is not known yet."""
     # Arrays of NumPy's, because JAX would compile anew for Python's numbers ("weak" types).
     zero, unknown = jnp.asarray(np.zeros(())), jnp.asarray(np.full((), np.nan))
@@ -132,7 +132,7 @@ def steps_for(rows: int) -> int:
 
 
 def gauss_newton(
-    problem: Problem,
+    problem: TrainingProblem,
     *,
     max_steps: int | None = None,
     tolerance: float = 1e-3,
@@ -151,11 +151,11 @@ def gauss_newton(
     return Fit(state.theta, objective, float(state.residual), steps, converged)
 
 
-_MANY = Problem(None, 0, None, 0, 0)  # type: ignore[arg-type]  # axes that count problems
+_MANY = TrainingProblem(None, 0, None, 0, 0)  # type: ignore[arg-type]  # axes that count problems
 _step_together = jax.jit(jax.vmap(lambda problem, state: _step(problem, state), (_MANY, 0)))
 
 
-def _shared(problems: Sequence[Problem]) -> Problem:
+def _shared(problems: Sequence[TrainingProblem]) -> TrainingProblem:
     """Problems with the same rows and weights as one, with a leading axis for the rest."""
     first = problems[0]
     return first._replace(
@@ -166,7 +166,7 @@ def _shared(problems: Sequence[Problem]) -> Problem:
 
 
 def gauss_newton_together(
-    problems: Sequence[Problem], *, max_steps: int | None = None, tolerance: float = 1e-3
+    problems: Sequence[TrainingProblem], *, max_steps: int | None = None, tolerance: float = 1e-3
 ) -> list[Fit]:
     """`gauss_newton` on problems that differ in targets, ridge and θ0 only, all at once; each stops
     when it has converged. Many rows are solved one by one: memory counts for more there."""
@@ -212,11 +212,11 @@ def _chosen(first: Bool[Array, " k"], a: State, b: State) -> State:
 
 
 @jax.jit
-def _linear(problems: Problem, chosen: Int[Array, " m"] | None) -> tuple[Theta, Loss]:
+def _linear(problems: TrainingProblem, chosen: Int[Array, " m"] | None) -> tuple[Theta, Loss]:
     rows, targets, weights, ridges, theta0 = problems
     ridge = ridges[0]
     some = jax.tree.map(lambda leaf: leaf[0], theta0)
-    shared = Problem(rows, targets[0], weights, ridge, some)
+    shared = TrainingProblem(rows, targets[0], weights, ridge, some)
     raised, root = raised_ridge(ridge, mean_size(shared, some)), jnp.sqrt(weights)
     solve: Callable[[Array], Array] = partial(_row_solver(shared, some, None), raised)
     if chosen is not None:
@@ -228,13 +228,13 @@ def _linear(problems: Problem, chosen: Int[Array, " m"] | None) -> tuple[Theta, 
     def one(t: Array, start: Theta) -> tuple[Theta, Loss]:
         alpha = solve(root * (t - rows.values(start)))
         theta = jax.tree.map(jnp.add, start, pull(root * alpha)[0])
-        problem = Problem(rows, t, weights, ridge, start)
+        problem = TrainingProblem(rows, t, weights, ridge, start)
         return theta, objective_at(problem, raised, theta, rows.values(theta))
 
     return jax.vmap(one)(targets, theta0)
 
 
-def linear(problems: Sequence[Problem]) -> list[Fit]:
+def linear(problems: Sequence[TrainingProblem]) -> list[Fit]:
     """Solve (*) for rows that are linear in θ: exactly, or with landmarks, where what they cannot
     express counts as noise. The problems differ in targets and θ0 only, so that one factorisation
     serves all."""

@@ -12,11 +12,18 @@ import optax
 from jax import Array
 
 from neurobo.networks.architectures import Theta
-from neurobo.training.problem import Fit, Loss, Problem, mean_size, objective_at, raised_ridge
+from neurobo.training.problem import (
+    Fit,
+    Loss,
+    TrainingProblem,
+    mean_size,
+    objective_at,
+    raised_ridge,
+)
 
 
 @partial(jax.jit, static_argnames=("steps", "learning_rate"))
-def _adam(problem: Problem, steps: int, learning_rate: float) -> tuple[Theta, Loss]:
+def _adam(problem: TrainingProblem, steps: int, learning_rate: float) -> tuple[Theta, Loss]:
     ridge = raised_ridge(problem.ridge, mean_size(problem, problem.theta0))
 
     def objective(theta: Theta) -> Loss:
@@ -35,7 +42,7 @@ def _adam(problem: Problem, steps: int, learning_rate: float) -> tuple[Theta, Lo
     return theta, objective(theta)
 
 
-def adam(problem: Problem, *, steps: int = 5000, learning_rate: float = 1e-3) -> Fit:
+def adam(problem: TrainingProblem, *, steps: int = 5000, learning_rate: float = 1e-3) -> Fit:
     """Solve (*) as the papers do (Greedy, appendix F.2): Adam with a fixed learning rate.
 
     It has no convergence test, so `converged` only says that the result is finite.
@@ -45,7 +52,7 @@ def adam(problem: Problem, *, steps: int = 5000, learning_rate: float = 1e-3) ->
 
 
 @jax.jit
-def _sgd(problem: Problem) -> tuple[Theta, Loss]:
+def _sgd(problem: TrainingProblem) -> tuple[Theta, Loss]:
     size = mean_size(problem, problem.theta0)
     ridge = raised_ridge(problem.ridge, size)
     rate = 1 / (2 * jnp.where(size > 0, size, 1.0))
@@ -64,7 +71,7 @@ def _sgd(problem: Problem) -> tuple[Theta, Loss]:
     return theta, objective_at(problem, ridge, theta, problem.rows.values(theta))
 
 
-def sgd(problem: Problem) -> Fit:
+def sgd(problem: TrainingProblem) -> Fit:
     """One pass of stochastic gradient descent (Neural-CBO, Algorithm 4): not an optimum of (*).
 
     A step of this length would meet a row of average size exactly, were it linear.

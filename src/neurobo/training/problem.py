@@ -46,7 +46,7 @@ class Fit(NamedTuple):
     converged: bool
 
 
-class Problem(NamedTuple):
+class TrainingProblem(NamedTuple):
     """(*) as arrays."""
 
     rows: Rows
@@ -60,7 +60,7 @@ def difference(a: Theta, b: Theta) -> Theta:
     return jax.tree.map(jnp.subtract, a, b)
 
 
-def objective_at(problem: Problem, ridge: Array, theta: Theta, values: Array) -> Loss:
+def objective_at(problem: TrainingProblem, ridge: Array, theta: Theta, values: Array) -> Loss:
     """(*) and the root mean square error, for r(θ) = `values`."""
     squares = jnp.sum(problem.weights * (problem.targets - values) ** 2)
     away = difference(theta, problem.theta0)
@@ -69,7 +69,7 @@ def objective_at(problem: Problem, ridge: Array, theta: Theta, values: Array) ->
     return squares + ridge * distance, jnp.sqrt(squares / rows)
 
 
-def mean_size(problem: Problem, theta: Theta) -> Float[Array, ""]:
+def mean_size(problem: TrainingProblem, theta: Theta) -> Float[Array, ""]:
     """The mean diagonal of √w J Jᵀ √w."""
     total = jnp.vdot(problem.weights, problem.rows.sizes(theta))
     return total / jnp.maximum(jnp.sum(problem.weights), 1)
