@@ -26,11 +26,11 @@ from botorch.models import SingleTaskGP
 from gpytorch.mlls import ExactMarginalLogLikelihood
 
 from neurobo.data.observations import Data
-from neurobo.networks.infinite_width import Wide
+from neurobo.networks.infinite_width import InfiniteWidthMLP
 from neurobo.surrogates import marginal_likelihood
 
 N, D, BEFORE = 200, 20, 182
-WIDE = Wide(1, "erf")
+WIDE = InfiniteWidthMLP(1, "erf")
 
 
 def problem(name: str, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:

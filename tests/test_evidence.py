@@ -10,14 +10,14 @@ import pytest
 
 import neurobo
 from neurobo.data.observations import Data, standardise
-from neurobo.networks.infinite_width import Wide, kernels
+from neurobo.networks.infinite_width import InfiniteWidthMLP, kernels
 from neurobo.networks.mlp import MLP
 from neurobo.surrogates import gaussian_process as gp
 from neurobo.surrogates import leave_one_out, marginal_likelihood, refit_schedule
 from neurobo.surrogates.hyperparameters import Hyper
 from neurobo.surrogates.marginal_likelihood import Likelihood
 
-WIDE = Wide(1, "erf")
+WIDE = InfiniteWidthMLP(1, "erf")
 
 
 def _network_data(seed: int, gamma: tuple[float, float], n: int = 100, d: int = 3) -> Data:
@@ -71,7 +71,7 @@ def test_the_likelihood_is_right_and_so_is_its_gradient(x64: None, activation: s
     rng = np.random.default_rng(0)
     x, y = rng.uniform(-1, 1, (9, 2)), rng.normal(size=9)
     p = np.log([1.3, 0.8, 1.1, 0.05, 0.9, 1.4])
-    likelihood = Likelihood(Data.pad(x, y), Wide(2, activation))
+    likelihood = Likelihood(Data.pad(x, y), InfiniteWidthMLP(2, activation))
 
     q = np.exp(p)
     points, gamma, scales = (jnp.asarray(v) for v in (x, q[:2], q[4:]))
@@ -169,10 +169,12 @@ def test_noise_that_is_known_is_kept(x64: None) -> None:
     y = np.sin(12 * x) * np.exp(-2 * x) + 0.8 * (x - 0.7) ** 2
     data = Data.pad(2 * x[:, None] - 1, (y - y.mean()) / y.std())
     for noise in (0.0, 0.1):
-        found = refit_schedule.scheduled(data, Wide(1, "erf"), noise=noise)
+        found = refit_schedule.scheduled(data, InfiniteWidthMLP(1, "erf"), noise=noise)
         assert found.noise == noise
     exact = gp.condition(
-        data, Wide(1, "erf"), refit_schedule.scheduled(data, Wide(1, "erf"), noise=0.0)
+        data,
+        InfiniteWidthMLP(1, "erf"),
+        refit_schedule.scheduled(data, InfiniteWidthMLP(1, "erf"), noise=0.0),
     )
     fitted = exact.mean(jnp.asarray(data.x))[:7]
     np.testing.assert_allclose(fitted, data.y[:7], atol=1e-3)

@@ -19,8 +19,8 @@ from neurobo.physics.warnings import ENOUGH, warn_of_misfits
 from neurobo.space.search_space import Space
 
 SPACE = Space.of([(0.0, 1.0), (0.0, 1.0)])
-WRONG = PhysicsHyper(MLP(8), (1.0, 1.0), 1.0, 1e-6, trust=(1.0,), doubt=(9.0,))
-RIGHT = PhysicsHyper(MLP(8), (1.0, 1.0), 1.0, 1e-6, trust=(1e-6,), doubt=(0.0,))
+WRONG = PhysicsHyper(MLP(8), (1.0, 1.0), 1.0, 1e-6, trust=(1.0,), misfit=(9.0,))
+RIGHT = PhysicsHyper(MLP(8), (1.0, 1.0), 1.0, 1e-6, trust=(1e-6,), misfit=(0.0,))
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from jax.flatten_util import ravel_pytree
 from neurobo.data.observations import Data
 from neurobo.networks.mlp import MLP
 from neurobo.surrogates import refit_schedule
-from neurobo.surrogates.multi_output import STEPS, Together, learn, shared_hyper
+from neurobo.surrogates.multi_output import STEPS, MultiOutput, learn, shared_hyper
 from neurobo.training.gauss_newton import gauss_newton
 from neurobo.training.problem import TrainingProblem
 from neurobo.training.residuals import ValueRows
@@ -30,7 +30,7 @@ def _known(n: int = 11, k: int = 3) -> list[Data]:
     return [Data.pad(x, v + e) for v, e in zip(y, noise, strict=True)]
 
 
-def _gradients(found: Together, x: np.ndarray) -> np.ndarray:
+def _gradients(found: MultiOutput, x: np.ndarray) -> np.ndarray:
     at = jax.jit(
         jax.vmap(
             jax.grad(lambda theta, p: NETWORK.apply(theta, found.gamma, p[None])[0]), (None, 0)

@@ -23,7 +23,7 @@ from neurobo.algorithm.registry import options, register
 from neurobo.data.observations import Data
 from neurobo.errors import check_flag, check_number
 from neurobo.networks.architectures import Architecture
-from neurobo.networks.infinite_width import Wide
+from neurobo.networks.infinite_width import InfiniteWidthMLP
 from neurobo.networks.mlp import MLP
 from neurobo.networks.selection import network_for
 from neurobo.search import trust_region as trust
@@ -31,15 +31,15 @@ from neurobo.search.optimiser import Region, Score
 from neurobo.surrogates import multi_output as together
 from neurobo.surrogates.draws import SOLVERS
 from neurobo.surrogates.hyperparameters import Hyper
-from neurobo.surrogates.multi_output import Together
+from neurobo.surrogates.multi_output import MultiOutput
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Only:
-    """The one quantity of `Together` as a posterior."""
+    """The one quantity of `MultiOutput` as a posterior."""
 
-    found: Together
+    found: MultiOutput
 
     def mean(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
         return self.found.mean(x)[0]
@@ -113,7 +113,7 @@ class NeuralCBO:
         if not self.trust_region or not data.n or not number // 2 % 2:
             return None
         network = self._network(data)
-        wide = Wide.of(network) if isinstance(network, MLP) else None
+        wide = InfiniteWidthMLP.of(network) if isinstance(network, MLP) else None
         gamma, scales, noises = together.shared_hyper([data], network)
         hyper = Hyper(gamma, float(scales[0]), float(noises[0]), (1.0,) * data.x.shape[1])
         return Region(int(smoothed(data, wide, hyper).order[0]), trust.radius(data))

@@ -19,7 +19,7 @@ from neurobo.algorithm.drawing import Drawing, Radius, check_solver
 from neurobo.algorithm.registry import options, register
 from neurobo.data.observations import Data
 from neurobo.errors import check_choice, check_number
-from neurobo.networks.infinite_width import Wide
+from neurobo.networks.infinite_width import InfiniteWidthMLP
 from neurobo.search.optimiser import Score
 from neurobo.surrogates import marginal_likelihood
 from neurobo.surrogates.draws import SURROGATES, Recipe, draws
@@ -74,7 +74,7 @@ class NeuralGreedy(Drawing):
     def _factor(self, data: Data, hyper: Hyper) -> float:
         if self.scale != "theory":
             return self.scale
-        wide = Wide(self.depth, self.activation, sphere=self.sphere and not self.ard)
+        wide = InfiniteWidthMLP(self.depth, self.activation, sphere=self.sphere and not self.ard)
         return greedy_nu(
             marginal_likelihood.information(data, wide, hyper), float(np.sqrt(hyper.noise))
         )

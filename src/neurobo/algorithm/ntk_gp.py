@@ -24,7 +24,7 @@ from neurobo.acquisition.noisy_improvement import noisy_improvement, truths
 from neurobo.algorithm.registry import options, register
 from neurobo.data.observations import Data
 from neurobo.errors import check_choice, check_flag, check_number
-from neurobo.networks.infinite_width import Wide
+from neurobo.networks.infinite_width import InfiniteWidthMLP
 from neurobo.search.optimiser import Region, Score
 from neurobo.surrogates import gaussian_process as gp
 from neurobo.surrogates import refit_schedule
@@ -61,7 +61,7 @@ class NTKGP:
     Theorem 1 for a grid of 100 values in each column."""
 
     def __post_init__(self) -> None:
-        Wide(self.depth, self.activation, self.kernel)
+        InfiniteWidthMLP(self.depth, self.activation, self.kernel)
         check_flag("sphere", self.sphere)
         if self.beta != "theory":
             check_number("beta", self.beta, least=0)
@@ -94,8 +94,8 @@ class NTKGP:
         return gp.condition(data, self.wide, self.hyper(data))
 
     @property
-    def wide(self) -> Wide:
-        return Wide(self.depth, self.activation, self.kernel, self.sphere)
+    def wide(self) -> InfiniteWidthMLP:
+        return InfiniteWidthMLP(self.depth, self.activation, self.kernel, self.sphere)
 
     def hyper(self, data: Data) -> Hyper:
         return refit_schedule.scheduled(data, self.wide, ard=self.ard, noise=self.noise)

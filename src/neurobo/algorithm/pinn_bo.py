@@ -24,7 +24,7 @@ from neurobo.networks.mlp import MLP
 from neurobo.physics.conditioning import Known, condition
 from neurobo.physics.hyperparameters import Settings, scheduled
 from neurobo.physics.laws import Laws
-from neurobo.physics.networks import candidates, doubt_is_cheap
+from neurobo.physics.networks import candidates, uncertainty_is_cheap
 from neurobo.physics.surrogate import LawPosterior, draws, posterior, trained
 from neurobo.physics.warnings import warn_of_misfits
 from neurobo.search.optimiser import Region, Score
@@ -98,7 +98,7 @@ class PINNBO:
         if self.acquisition != "auto" or not data.n or number % 2:
             return self.acquisition == "ei" and data.n > 0
         rows = len(data.y) + _laws(data, number).rows
-        return doubt_is_cheap(self._network, data.x.shape[1], rows)
+        return uncertainty_is_cheap(self._network, data.x.shape[1], rows)
 
     def sample(self, key: Array, data: Data, number: int) -> Score:
         return self._draws(key, data, [number])[0]

@@ -25,7 +25,7 @@ from neurobo.data.observations import Data, Trials, units
 from neurobo.space.encoders import Candidate, Category, Matrix
 from neurobo.space.search_space import Space
 from neurobo.surrogates.gaussian_process import GP
-from neurobo.surrogates.input_warping import stretch_for
+from neurobo.surrogates.input_warping import input_warping_for
 from neurobo.training.blas_threads import one_blas_thread
 
 MOST = 400
@@ -173,7 +173,7 @@ def surrogate(space: Space, tally: Tally, *, noisy: bool = False) -> Surrogate |
     data = replace(data, noisy=noisy)
     with jax.enable_x64(True), one_blas_thread():
         wide = NTKGP()
-        stretch = stretch_for(data, wide.wide)
+        stretch = input_warping_for(data, wide.wide)
         seen = data if stretch is None else stretch(data)
         posterior = wide.posterior(jax.random.key(0), seen)
         function = posterior if stretch is None else stretch.believed(posterior)

@@ -104,7 +104,7 @@ def _layers(
 
 
 @dataclass(frozen=True)
-class Wide:
+class InfiniteWidthMLP:
     """An infinitely wide MLP as a prior for functions: its architecture and which kernel."""
 
     depth: int = 1
@@ -121,9 +121,9 @@ class Wide:
             raise InvalidInput(f"kernel must be one of {Kernels._fields}, got {self.kind!r}")
 
     @staticmethod
-    def of(network: MLP) -> Wide:
+    def of(network: MLP) -> InfiniteWidthMLP:
         """The wide limit of a network."""
-        return Wide(network.depth, network.activation, sphere=network.sphere)
+        return InfiniteWidthMLP(network.depth, network.activation, sphere=network.sphere)
 
     def between(
         self,

@@ -7,17 +7,17 @@ from jax import Array
 from jaxtyping import Float
 
 
-def stretched(x: Float[Array, "n d"], bends: Float[Array, " d"]) -> Float[Array, "n d"]:
+def warped(x: Float[Array, "n d"], strengths: Float[Array, " d"]) -> Float[Array, "n d"]:
     """Columns within [-1, 1], stretched at the lower end if their t is above 0, else at the upper.
 
         u = (1 + x)/2,   w = log(1 + (eᵗ - 1) u)/t
 
     A range of R to 1 gets its logarithm with t = log R. Seen from the other end, t is -t.
     """
-    small = jnp.abs(bends) < 1e-4
-    t = jnp.where(small, 1.0, bends)
+    small = jnp.abs(strengths) < 1e-4
+    t = jnp.where(small, 1.0, strengths)
     w = jnp.log1p(jnp.expm1(t) * (1 + x) / 2) / t
-    return jnp.where(small, x + bends * (1 - x**2) / 4, 2 * w - 1)  # exact, and its slope, at 0
+    return jnp.where(small, x + strengths * (1 - x**2) / 4, 2 * w - 1)  # exact, and its slope, at 0
 
 
 def on_sphere(x: Float[Array, "n d"], scales: Float[Array, " d"]) -> Float[Array, "n d+1"]:

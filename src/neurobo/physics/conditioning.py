@@ -89,7 +89,7 @@ class PhysicsHyper:
     """σ² of the values."""
     trust: tuple[float, ...]
     """For each law the variance of its noise: small for a law that counts, infinite for none."""
-    doubt: tuple[float, ...] = ()
+    misfit: tuple[float, ...] = ()
     """For each law by how much the observations are likelier without it, as a logarithm."""
 
 

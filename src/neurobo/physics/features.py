@@ -1,6 +1,6 @@
 """The gradients of laws at the start of a network: rows that weigh like those of values.
 
-Symbols are those of `law_model`.
+Symbols are those of `conditioning`.
 """
 
 from __future__ import annotations

@@ -164,9 +164,9 @@ class Search:
         trusted = min((best[level] for level in best if level <= TRUSTED), default=None,
                       key=lambda one: one[0])  # fmt: skip
         value, hyper = min(best.values(), key=lambda one: one[0])
-        doubt = 0.0 if trusted is None else trusted[0] - value
+        misfit = 0.0 if trusted is None else trusted[0] - value
         count = len(self.laws.laws)
-        hyper = replace(hyper, doubt=(doubt,) * count)
+        hyper = replace(hyper, misfit=(misfit,) * count)
         if without or self.fixed or not 1 < count <= ALONE:
             return hyper
         given = self.judge(hyper.network, hyper.gamma, around)
@@ -175,7 +175,7 @@ class Search:
 
 def _one_by_one(given: _Given, hyper: PhysicsHyper) -> PhysicsHyper:
     """Each law's λ2 on its own, beginning where all had the same."""
-    trust, doubt = np.array(hyper.trust), np.zeros(len(hyper.trust))
+    trust, misfit = np.array(hyper.trust), np.zeros(len(hyper.trust))
     trust = np.clip(trust, LEVELS[0], LEVELS[-1])
     for _ in range(2):
         for i in range(len(trust)):
@@ -185,9 +185,9 @@ def _one_by_one(given: _Given, hyper: PhysicsHyper) -> PhysicsHyper:
                 changed[i] = level
                 costs.append((given.at(changed)[0], level))
             value, trust[i] = min(costs)
-            doubt[i] = min(c for c, level in costs if level <= TRUSTED) - value
+            misfit[i] = min(c for c, level in costs if level <= TRUSTED) - value
     _, found = given.at(trust)
-    return replace(found, doubt=tuple(doubt.tolist()))
+    return replace(found, misfit=tuple(misfit.tolist()))
 
 
 class _Given:

@@ -45,7 +45,7 @@ def ample(network: Architecture, columns: int) -> Architecture:
     return affordable(replace(network, width=max(network.width, AMPLE)), columns)
 
 
-def doubt_is_cheap(network: MLP, columns: int, rows: int) -> bool:
+def uncertainty_is_cheap(network: MLP, columns: int, rows: int) -> bool:
     """Whether standard deviations at thousands of points take little more than a second."""
     if columns > MANY:
         return False

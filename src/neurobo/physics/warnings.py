@@ -32,7 +32,7 @@ def warn_of_misfits(laws: Laws, hyper: PhysicsHyper, data: Data) -> None:
     if len(data.points) < ENOUGH:
         return
     observations = _observations(data)
-    for i, (law, misfit) in enumerate(zip(laws.laws, hyper.doubt, strict=False)):
+    for i, (law, misfit) in enumerate(zip(laws.laws, hyper.misfit, strict=False)):
         contradicted = misfit > CLEARLY and hyper.trust[i] > TRUSTED
         if not _is_news(law.pde, observations, contradicted):
             continue

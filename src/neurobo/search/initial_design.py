@@ -12,7 +12,7 @@ from scipy.stats import qmc
 from neurobo.acquisition.functions import Uncertainty
 from neurobo.data.observations import Data
 from neurobo.errors import InvalidInput, check_choice, check_count
-from neurobo.networks.infinite_width import Wide
+from neurobo.networks.infinite_width import InfiniteWidthMLP
 from neurobo.search.optimiser import any_free, first_free, minimise
 from neurobo.space.encoders import Matrix
 from neurobo.space.search_space import Space
@@ -73,7 +73,7 @@ def _least_known(
     x = space.inputs(taken)
     data = replace(Data.pad(x, np.zeros(len(x))), points=taken, taken=taken)
     with jax.enable_x64(True), one_blas_thread():
-        known = gp.condition(data, Wide(activation="erf"), unknown(x.shape[1]))
+        known = gp.condition(data, InfiniteWidthMLP(activation="erf"), unknown(x.shape[1]))
         return minimise(Uncertainty(known), space, data, rng)
 
 

@@ -18,7 +18,7 @@ from jaxtyping import Float
 
 from neurobo.data.observations import Data
 from neurobo.networks.architectures import Architecture, Gamma, Theta
-from neurobo.training.gauss_newton import gauss_newton, gauss_newton_together, linear
+from neurobo.training.gauss_newton import gauss_newton, gauss_newton_batch, linear
 from neurobo.training.gradient_descent import adam, sgd
 from neurobo.training.problem import Fit, TrainingProblem
 from neurobo.training.residuals import Rows, TangentRows, ValueRows
@@ -176,7 +176,7 @@ def solve(
     if solver != "gauss-newton":
         return [SOLVERS[solver](problem) for problem in problems]
     if len(problems) > 1:
-        return gauss_newton_together(problems, max_steps=max_steps)
+        return gauss_newton_batch(problems, max_steps=max_steps)
     return [gauss_newton(problem, max_steps=max_steps) for problem in problems]
 
 

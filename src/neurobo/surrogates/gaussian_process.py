@@ -18,7 +18,7 @@ from jaxtyping import Float
 
 from neurobo.data.observations import Data
 from neurobo.networks.architectures import Gamma
-from neurobo.networks.infinite_width import Wide
+from neurobo.networks.infinite_width import InfiniteWidthMLP
 from neurobo.networks.input_maps import on_sphere
 from neurobo.networks.mlp import MLP
 from neurobo.surrogates.draws import Network, Tangent, normal, random_network
@@ -36,7 +36,7 @@ PRIOR_WIDTH = 4096
 class GP:
     """The posterior of ν f with f ~ GP(0, Θ), given the data."""
 
-    wide: Wide = field(metadata={"static": True})
+    wide: InfiniteWidthMLP = field(metadata={"static": True})
     gamma: Gamma
     scales: Float[Array, " d"]
     scale: Float[Array, ""]
@@ -83,7 +83,7 @@ class GP:
 
 @partial(jax.jit, static_argnames="wide")
 def _condition(
-    wide: Wide, gamma: Array, scales: Array, scale: Array, noise: Array,
+    wide: InfiniteWidthMLP, gamma: Array, scales: Array, scale: Array, noise: Array,
     x: Array, y: Array, mask: Array,
 ) -> GP:  # fmt: skip
     variance = scale**2 * wide.variance(x, gamma, scales)
@@ -97,7 +97,7 @@ def _condition(
 
 @partial(jax.jit, static_argnames="wide")
 def _condition_many(
-    wide: Wide, gamma: Array, scales: Array, scale: Array, noise: Array,
+    wide: InfiniteWidthMLP, gamma: Array, scales: Array, scale: Array, noise: Array,
     x: Array, y: Array, mask: Array, chosen: Array,
 ) -> GP:  # fmt: skip
     variance = scale**2 * wide.variance(x, gamma, scales) * mask
@@ -109,7 +109,7 @@ def _condition_many(
     )  # fmt: skip
 
 
-def condition(data: Data, wide: Wide, hyper: Hyper) -> GP:
+def condition(data: Data, wide: InfiniteWidthMLP, hyper: Hyper) -> GP:
     """The posterior given the data."""
     chosen = landmarks.choose(data.y, data.mask)
     numbers = (hyper.gamma, hyper.scales, hyper.scale, hyper.noise)

@@ -1,7 +1,7 @@
-"""Input warping: columns stretched at one end, as wide networks explain the values best.
+"""Input warping: columns stretched at one end so that wide networks explain the values best.
 
 A learning rate between 1e-5 and 0.1 matters by its logarithm; who forgets to say so leaves nearly
-all that happens to a thousandth of the range. How far each column is stretched, t, is found with
+all that happens to a thousandth of the range. The strength t of each column's warping is found with
 the other hyper-parameters by the marginal likelihood.
 """
 
@@ -18,8 +18,8 @@ from jaxtyping import Float
 from neurobo.acquisition.functions import Posterior
 from neurobo.data.content_cache import cached
 from neurobo.data.observations import Data
-from neurobo.networks.infinite_width import Wide
-from neurobo.networks.input_maps import stretched
+from neurobo.networks.infinite_width import InfiniteWidthMLP
+from neurobo.networks.input_maps import warped
 from neurobo.search.optimiser import Score
 from neurobo.surrogates import marginal_likelihood, refit_schedule
 
@@ -28,12 +28,12 @@ MOST = 128
 LARGEST = 14.0
 """|t|: a range of a million to 1."""
 CLEAR = 1e-4
-"""Variance of little noise: what looks noisy may be exact once it is stretched."""
+"""Variance of little noise: what looks noisy may be exact once it is warped."""
 
 
 @dataclass(frozen=True)
-class Stretch:
-    bends: tuple[float, ...]
+class InputWarping:
+    strengths: tuple[float, ...]
     """t of each column."""
     begin: tuple[float, ...]
     """Logarithms of the hyper-parameters that the evidence was highest for."""
@@ -42,53 +42,53 @@ class Stretch:
         """What networks see of the same observations."""
         k = len(data.pending)
         padded = Data.pad(data.pending, np.zeros(k)).x  # few shapes, few compilations
-        x, pending = (np.asarray(_stretched(v, self._bends)) for v in (data.x, padded))
+        x, pending = (np.asarray(_warped(v, self._strengths)) for v in (data.x, padded))
         return replace(data, x=x, pending=pending[:k], begin=self.begin)
 
     def of(self, score: Score) -> Score:
-        """The score of points that are not stretched."""
-        return Stretched(score, jnp.asarray(self._bends))
+        """The score of points that are not warped."""
+        return WarpedFunction(score, jnp.asarray(self._strengths))
 
     def believed(self, posterior: Posterior) -> Posterior:
-        """The belief about points that are not stretched."""
-        return StretchedPosterior(posterior, jnp.asarray(self._bends))
+        """The belief about points that are not warped."""
+        return WarpedPosterior(posterior, jnp.asarray(self._strengths))
 
     @property
-    def _bends(self) -> Float[np.ndarray, " d"]:
-        return np.array(self.bends)
+    def _strengths(self) -> Float[np.ndarray, " d"]:
+        return np.array(self.strengths)
 
 
-_stretched = jax.jit(stretched)
+_warped = jax.jit(warped)
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Stretched:
-    """x -> the score of x stretched."""
+class WarpedFunction:
+    """x -> the score of x warped."""
 
     score: Score
-    bends: Float[Array, " d"]
+    strengths: Float[Array, " d"]
 
     def __call__(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        return self.score(stretched(x, self.bends))
+        return self.score(warped(x, self.strengths))
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class StretchedPosterior:
-    """What is believed about x stretched."""
+class WarpedPosterior:
+    """What is believed about x warped."""
 
     posterior: Posterior
-    bends: Float[Array, " d"]
+    strengths: Float[Array, " d"]
 
     def mean(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        return self.posterior.mean(stretched(x, self.bends))
+        return self.posterior.mean(warped(x, self.strengths))
 
     def mean_and_sd(self, x: Float[Array, "n d"]) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
-        return self.posterior.mean_and_sd(stretched(x, self.bends))
+        return self.posterior.mean_and_sd(warped(x, self.strengths))
 
 
-def stretch_for(data: Data, wide: Wide) -> Stretch | None:
+def input_warping_for(data: Data, wide: InfiniteWidthMLP) -> InputWarping | None:
     """As the hyper-parameters: from the first observations, until there are a tenth more. None:
     columns are best as they are."""
     columns = data.x.shape[1]
@@ -103,11 +103,11 @@ def stretch_for(data: Data, wide: Wide) -> Stretch | None:
 def choose(
     x: Float[np.ndarray, "n d"],
     y: Float[np.ndarray, " n"],
-    wide: Wide,
+    wide: InfiniteWidthMLP,
     plain: tuple[float, ...],
     *,
     noisy: bool,
-) -> Stretch | None:
+) -> InputWarping | None:
     """The t of the highest evidence, found from the hyper-parameters without any."""
     data = replace(Data.pad(x, y), noisy=noisy)
     values = [len(np.unique(column)) for column in data.points.T]
@@ -116,10 +116,12 @@ def choose(
     starts = [start]
     if start[3] > np.log(CLEAR):
         starts.append(np.where(np.arange(len(start)) == 3, np.log(CLEAR), start))
-    found = [marginal_likelihood.search(data, wide, ard=True, bends=most, start=s) for s in starts]
+    found = [
+        marginal_likelihood.search(data, wide, ard=True, strengths=most, start=s) for s in starts
+    ]
     costs = [marginal_likelihood.cost(data, wide, p) for p in found]
-    doubt = len(values) * np.log(len(y)) / 2  # what so many numbers more explain by chance (BIC)
-    if not min(costs) + doubt < marginal_likelihood.cost(data, wide, start):
+    penalty = len(values) * np.log(len(y)) / 2  # what so many numbers more explain by chance (BIC)
+    if not min(costs) + penalty < marginal_likelihood.cost(data, wide, start):
         return None
-    logs, bends = np.split(found[int(np.argmin(costs))], [len(plain)])
-    return Stretch(tuple(bends.tolist()), tuple(logs.tolist()))
+    logs, strengths = np.split(found[int(np.argmin(costs))], [len(plain)])
+    return InputWarping(tuple(strengths.tolist()), tuple(logs.tolist()))

@@ -11,14 +11,16 @@ from jax import Array
 from jaxtyping import Float
 
 from neurobo.data.observations import Data
-from neurobo.networks.infinite_width import Wide
+from neurobo.networks.infinite_width import InfiniteWidthMLP
 
 GRID = np.arange(0.5, 5.01, 0.5)
 """γ in the "Be Greedy" paper: [0.5, 5]."""
 
 
 @partial(jax.jit, static_argnames="wide")
-def _left_out(gamma: Array, x: Array, y: Array, mask: Array, wide: Wide) -> Float[Array, ""]:
+def _left_out(
+    gamma: Array, x: Array, y: Array, mask: Array, wide: InfiniteWidthMLP
+) -> Float[Array, ""]:
     """Summed squared errors of predicting each observation from the others."""
     both = jnp.full(2, gamma)
     ones = jnp.ones(x.shape[1])
@@ -28,7 +30,7 @@ def _left_out(gamma: Array, x: Array, y: Array, mask: Array, wide: Wide) -> Floa
     return jnp.sum((inverse @ y / jnp.diag(inverse)) ** 2 * mask)
 
 
-def by_leaving_out(data: Data, wide: Wide) -> float:
+def by_leaving_out(data: Data, wide: InfiniteWidthMLP) -> float:
     """The γ = σ_w = σ_b of the paper's range whose wide limit predicts left-out values best."""
     arrays = [jnp.asarray(v) for v in (data.x, data.y, data.mask)]
     errors = [float(_left_out(jnp.asarray(g), *arrays, wide)) for g in GRID]

@@ -1,4 +1,4 @@
-"""A trained network as a posterior: its values are the mean, its gradients give the doubt.
+"""A trained network as a posterior: its values are the mean, its gradients give the uncertainty.
 
 The model is linear in the gradients g(x) = ∇f(x; θ) with the prior N(0, ν² I) and noise ν² λ. With
 U = λ I + Σ g gᵀ the variance is ν² λ gᵀ U⁻¹ g, which needs no p × p matrix: with K = G Gᵀ it is
@@ -140,7 +140,7 @@ def around(
     assert isinstance(trained, Network)
     network, gamma = trained.network, trained.gamma
     theta = trained.theta if theta is None else theta
-    # Pending points reduce the doubt as soon as they are chosen: it does not depend on values.
+    # Pending points reduce the uncertainty at once: it does not depend on values.
     known = data.believing(np.zeros(len(data.pending)))
     x, mask = jnp.asarray(known.x), jnp.asarray(known.mask)
     n, r = (jnp.asarray(np.asarray(v, dtype=float)) for v in (nu, ridge))

@@ -23,13 +23,13 @@ from scipy.linalg.lapack import dpotrf, dpotri, dtrtrs
 from scipy.optimize import minimize as scipy_minimize
 
 from neurobo.data.observations import Data
-from neurobo.networks.infinite_width import Wide
+from neurobo.networks.infinite_width import InfiniteWidthMLP
 from neurobo.networks.information import information_gain
-from neurobo.networks.input_maps import stretched
+from neurobo.networks.input_maps import warped
 from neurobo.surrogates.hyperparameters import Hyper
 
 # The parameters are logarithms: σ_w, σ_b, the function's standard deviation, the noise variance,
-# then one scale for each column, then (no logarithm) how far each is stretched. Priors are normal,
+# then one scale for each column, then (no logarithm) how far each is warped. Priors are normal,
 # bounds keep the kernels in a sane range.
 PRIOR_MEAN = np.array([np.log(1.5), np.log(1.0), 0.0, np.log(1e-6)])
 PRIOR_SD = np.array([0.8, 0.8, 0.8, 4.0])
@@ -39,7 +39,7 @@ _LOW = np.log([0.1, 0.05, 0.05, 1e-9])
 _HIGH = np.log([8.0, 8.0, 20.0, 4.0])
 _COLUMN_SD = 0.7
 """Of the logarithm of a column's scale: two columns may well differ by a factor 3."""
-_BEND_SD = 3.0
+_STRENGTH_SD = 3.0
 """Of t: a range of 20 to 1 that matters by its logarithm is nothing special."""
 _STARTS = np.log(
     [[w, 1.0, 1.0, noise] for w in (0.7, 1.5, 3.0, 6.0) for noise in (1e-6, 1e-2, 0.2)]
@@ -55,11 +55,11 @@ JITTER = 1e-9
 
 
 @partial(jax.jit, static_argnames="wide")
-def _unit_kernel(p: Array, x: Array, mask: Array, wide: Wide) -> Float[Array, "N N"]:
+def _unit_kernel(p: Array, x: Array, mask: Array, wide: InfiniteWidthMLP) -> Float[Array, "N N"]:
     """The kernel, scaled to a mean variance of 1 over the observations."""
     columns = x.shape[1]
     gamma, scales = jnp.exp(p[:2]), jnp.exp(p[4 : 4 + columns])
-    x = stretched(x, p[4 + columns :])
+    x = warped(x, p[4 + columns :])
     # The angle between a point and itself is lost to rounding, at which ReLU's kernel is steep.
     variance = wide.variance(x, gamma, scales)
     kernel = jnp.fill_diagonal(wide.between(x, x, gamma, scales), variance, inplace=False)
@@ -67,14 +67,16 @@ def _unit_kernel(p: Array, x: Array, mask: Array, wide: Wide) -> Float[Array, "N
 
 
 @partial(jax.jit, static_argnames="wide")
-def _pull(p: Array, x: Array, mask: Array, weight: Array, wide: Wide) -> Float[Array, " k"]:
+def _pull(
+    p: Array, x: Array, mask: Array, weight: Array, wide: InfiniteWidthMLP
+) -> Float[Array, " k"]:
     """The gradient of Σ weight · kernel."""
     return jax.grad(lambda q: jnp.sum(weight * _unit_kernel(q, x, mask, wide)))(p)
 
 
 @partial(jax.jit, static_argnames="wide")
 def _mean_variance(
-    gamma: Array, scales: Array, x: Array, mask: Array, wide: Wide
+    gamma: Array, scales: Array, x: Array, mask: Array, wide: InfiniteWidthMLP
 ) -> Float[Array, ""]:
     return jnp.sum(wide.variance(x, gamma, scales) * mask) / jnp.sum(mask)
 
@@ -84,7 +86,7 @@ class Likelihood:
     """Minus the logarithm of the marginal likelihood, as a function of the parameters."""
 
     data: Data
-    wide: Wide
+    wide: InfiniteWidthMLP
 
     def factor(self, p: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
         """The unit kernel and the Cholesky factor of the covariance, if it has one."""
@@ -130,26 +132,26 @@ class Likelihood:
         return np.pad(p, (0, len(PRIOR_MEAN) + 2 * self.data.x.shape[1] - len(p)))
 
 
-def fit(data: Data, wide: Wide, *, ard: bool = False) -> Hyper:
+def fit(data: Data, wide: InfiniteWidthMLP, *, ard: bool = False) -> Hyper:
     """The hyper-parameters of highest posterior density for these observations."""
     return hyper_at(search(data, wide, ard=ard), data, wide)
 
 
 def search(
     data: Data,
-    wide: Wide,
+    wide: InfiniteWidthMLP,
     *,
     ard: bool = False,
-    bends: Float[np.ndarray, " d"] | None = None,
+    strengths: Float[np.ndarray, " d"] | None = None,
     noise: float | None = None,
     start: Float[np.ndarray, " k"] | None = None,
 ) -> Float[np.ndarray, " k"]:
     """Their logarithms, from a given start or the likeliest of a few. `noise` is σ² if known.
-    `bends` are the largest |t| of the columns, if these may be stretched; `ard` must be, too."""
+    `strengths` are the largest |t| of the columns, if these may be warped; `ard` must be, too."""
     extra = data.x.shape[1] if ard else 0
     bounds = [*zip(_LOW, _HIGH, strict=True), *[_COLUMN] * extra]
-    if bends is not None:
-        bounds += [(-most, most) for most in bends.tolist()]
+    if strengths is not None:
+        bounds += [(-most, most) for most in strengths.tolist()]
     mean, sd = _prior(len(bounds), data)
     if noise is not None:
         bounds[3] = (known := float(np.clip(np.log(max(noise, 1e-300)), _LOW[3], _HIGH[3]))), known
@@ -173,7 +175,7 @@ def search(
     return np.asarray(found.x)
 
 
-def cost(data: Data, wide: Wide, p: Float[np.ndarray, " k"]) -> float:
+def cost(data: Data, wide: InfiniteWidthMLP, p: Float[np.ndarray, " k"]) -> float:
     """Minus the logarithm of the likelihood and of the prior density, up to a constant."""
     return Likelihood(data, wide)(p) + _surprise(p, *_prior(len(p), data))
 
@@ -186,13 +188,13 @@ def _prior(count: int, data: Data) -> tuple[np.ndarray, np.ndarray]:
     """Means and standard deviations of the first so many parameters."""
     columns = data.x.shape[1]
     mean = np.pad(PRIOR_MEAN, (0, 2 * columns))
-    sd = np.concatenate([PRIOR_SD, np.full(columns, _COLUMN_SD), np.full(columns, _BEND_SD)])
+    sd = np.concatenate([PRIOR_SD, np.full(columns, _COLUMN_SD), np.full(columns, _STRENGTH_SD)])
     if data.noisy:
         mean[3], sd[3] = _NOISE
     return mean[:count], sd[:count]
 
 
-def hyper_at(p: Float[np.ndarray, " k"], data: Data, wide: Wide) -> Hyper:
+def hyper_at(p: Float[np.ndarray, " k"], data: Data, wide: InfiniteWidthMLP) -> Hyper:
     gamma = np.exp(p[:2])
     scales = np.exp(p[4:]) if len(p) > 4 else np.ones(data.x.shape[1])
     mean = float(_mean_variance(gamma, scales, data.x, data.mask, wide))
@@ -204,7 +206,7 @@ def hyper_at(p: Float[np.ndarray, " k"], data: Data, wide: Wide) -> Hyper:
     )
 
 
-def information(data: Data, wide: Wide, hyper: Hyper) -> float:
+def information(data: Data, wide: InfiniteWidthMLP, hyper: Hyper) -> float:
     """½ log det(I + Θ): what the observations tell about a function with a kernel of about 1 and
     noise of the same size, as the papers' bounds assume."""
     p = np.pad(np.log([*hyper.gamma, 1.0, 1.0, *hyper.scales]), (0, data.x.shape[1]))

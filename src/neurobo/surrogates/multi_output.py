@@ -2,8 +2,8 @@
 
 The quantities share a network's random start θ0 and γ, and with them one kernel and one
 eigendecomposition; each has a network of its own that is trained from there, a scale ν and a noise
-variance σ². The mean is ν (f(x; θ) - f(x; θ0)), zero before any observation. The doubt comes from
-the gradients at θ0 as in `tangents`: with K = G Gᵀ = Q Λ Qᵀ and λ = σ²/ν² the variance is
+variance σ². The mean is ν (f(x; θ) - f(x; θ0)), zero before any observation. The uncertainty comes
+from the gradients at θ0 as in `linearised`: with K = G Gᵀ = Q Λ Qᵀ and λ = σ²/ν² the variance is
 
     ν² (‖g‖² - Σ_j (Qᵀ k(x))_j² / (Λ_j + λ))
 
@@ -27,7 +27,7 @@ from jaxtyping import Float, Int
 from neurobo.data.content_cache import cached
 from neurobo.data.observations import Data
 from neurobo.networks.architectures import Architecture, Gamma, Theta
-from neurobo.networks.infinite_width import Wide
+from neurobo.networks.infinite_width import InfiniteWidthMLP
 from neurobo.networks.mlp import MLP
 from neurobo.surrogates import hyperparameters, kernel_spectrum, refit_schedule
 from neurobo.surrogates.draws import random_network, solve
@@ -40,7 +40,7 @@ from neurobo.training.residuals import ValueRows
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Together:
+class MultiOutput:
     """k quantities."""
 
     network: Architecture = field(metadata={"static": True})
@@ -78,8 +78,9 @@ class Together:
 NOTHING = 1e-30
 """A ridge that keeps 0 / 0 away before there are observations."""
 STEPS = 3
-"""Of training. The first gives the linear model to which the doubt belongs; a dozen quantities
-would take a second to train to the end, which bounds of whole standard deviations do not show."""
+"""Of training. The first gives the linear model to which the uncertainty belongs; a dozen
+quantities would take a second to train to the end, which bounds of whole standard deviations do not
+show."""
 
 
 class MultiOutputHyper(NamedTuple):
@@ -94,7 +95,7 @@ class MultiOutputHyper(NamedTuple):
 
 def learn(
     key: Array, known: Sequence[Data], network: Architecture, *, solver: str = "gauss-newton"
-) -> Together:
+) -> MultiOutput:
     """From data with the same points and other values, and perhaps pending points."""
     data = known[0]
     hyper = shared_hyper(known, network)
@@ -114,21 +115,23 @@ def learn(
         for d, nu, ridge in zip(known, hyper.scales, ridges, strict=True)
     ]
     trained = stacked([fit.theta for fit in solve(problems, solver, max_steps=STEPS)])
-    # Pending points reduce the doubt as soon as they are chosen: it does not depend on values.
+    # Pending points reduce the uncertainty at once: it does not depend on values.
     seen = data.believing(np.zeros(len(data.pending)))
     chosen = landmarks.choose(seen.y, seen.mask)
     arrays = (jnp.asarray(v) for v in (seen.x, seen.mask, ridges))
     of = None if chosen is None else jnp.asarray(chosen)
-    x, mask, turn, shares, information = _doubt(network, gamma, start, *arrays, of)
+    x, mask, turn, shares, information = _uncertainty(network, gamma, start, *arrays, of)
     nu, noise = jnp.asarray(hyper.scales), jnp.asarray(hyper.noises)
-    return Together(network, gamma, start, trained, nu, x, mask, turn, shares, information, noise)
+    return MultiOutput(
+        network, gamma, start, trained, nu, x, mask, turn, shares, information, noise
+    )
 
 
 _values = jax.jit(lambda rows, theta: rows.values(theta))
 
 
 @partial(jax.jit, static_argnames="network")
-def _doubt(
+def _uncertainty(
     network: Architecture,
     gamma: Gamma,
     start: Theta,
@@ -137,7 +140,7 @@ def _doubt(
     ridges: Float[Array, " k"],
     chosen: Int[Array, " m"] | None,
 ) -> tuple[Array, Array, Array, Array, Array]:
-    """x, mask, turn, shares and information of `Together`."""
+    """x, mask, turn, shares and information of `MultiOutput`."""
     sizes = network.tangent_size(start, gamma, x) * mask
     raised = jnp.maximum(ridges, JITTER * jnp.sum(sizes) / jnp.maximum(jnp.sum(mask), 1))
     raised = jnp.maximum(raised, NOTHING)
@@ -171,7 +174,7 @@ BIASES = (0.3, 1.0, 3.0)
 def shared_hyper(known: Sequence[Data], network: Architecture) -> MultiOutputHyper:
     """γ of the highest evidence over all quantities; each one's ν and σ² of the highest for that.
 
-    As in `evidence.scheduled` the first observations decide until there are a tenth more.
+    As in `refit_schedule` the first observations decide until there are a tenth more.
     """
     columns = known[0].x.shape[1]
     if not known[0].n:
@@ -199,7 +202,7 @@ def spectrum(
     """Eigenvalues and vectors of the kernel, scaled to a mean variance of 1, and the scale."""
     points = Data.pad(x, np.zeros(len(x))).x
     if isinstance(network, MLP):
-        wide = Wide.of(network)
+        wide = InfiniteWidthMLP.of(network)
         kernel = _wide_kernel(wide, jnp.asarray(gamma), jnp.asarray(points))
     else:  # of networks whose wide limit is not known, any one shows how large kernels are
         start = random_network(network, jax.random.key(0), x.shape[1])
@@ -215,5 +218,7 @@ _gram = jax.jit(lambda rows, theta: rows.gram(theta))
 
 
 @partial(jax.jit, static_argnames="wide")
-def _wide_kernel(wide: Wide, gamma: Array, x: Float[Array, "n d"]) -> Float[Array, "n n"]:
+def _wide_kernel(
+    wide: InfiniteWidthMLP, gamma: Array, x: Float[Array, "n d"]
+) -> Float[Array, "n n"]:
     return wide.between(x, x, gamma, jnp.ones(x.shape[1]))

@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 
 from neurobo.data.content_cache import cached
 from neurobo.data.observations import Data
-from neurobo.networks.infinite_width import Wide
+from neurobo.networks.infinite_width import InfiniteWidthMLP
 from neurobo.surrogates.hyperparameters import Hyper, unknown
 from neurobo.surrogates.marginal_likelihood import PRIOR_MEAN, hyper_at, search
 
@@ -42,7 +42,9 @@ def even_share(n: int, most: int) -> Int[np.ndarray, " m"]:
     return np.linspace(0, n - 1, min(n, most)).astype(int)
 
 
-def scheduled(data: Data, wide: Wide, *, ard: bool = False, noise: float | None = None) -> Hyper:
+def scheduled(
+    data: Data, wide: InfiniteWidthMLP, *, ard: bool = False, noise: float | None = None
+) -> Hyper:
     """Hyper-parameters from the first observations only, so that most suggestions find them in
     the cache. What they are depends on the history alone, not on what was computed before."""
     if not data.n:
@@ -54,7 +56,7 @@ def scheduled(data: Data, wide: Wide, *, ard: bool = False, noise: float | None 
 
 
 def scheduled_search(
-    data: Data, wide: Wide, *, ard: bool = False, noise: float | None = None
+    data: Data, wide: InfiniteWidthMLP, *, ard: bool = False, noise: float | None = None
 ) -> tuple[tuple[float, ...], Data, float]:
     """Their logarithms, the observations that they come from, and one unit of these in y's."""
     sizes = update_sizes(data.n)
@@ -77,7 +79,7 @@ def scheduled_search(
 def _searched(
     x: Float[np.ndarray, "n d"],
     y: Float[np.ndarray, " n"],
-    wide: Wide,
+    wide: InfiniteWidthMLP,
     ard: bool,
     noise: float | None,
     start: tuple[float, ...] | None,

@@ -152,7 +152,7 @@ def gauss_newton(
 
 
 _MANY = TrainingProblem(None, 0, None, 0, 0)  # type: ignore[arg-type]  # axes that count problems
-_step_together = jax.jit(jax.vmap(lambda problem, state: _step(problem, state), (_MANY, 0)))
+_step_batch = jax.jit(jax.vmap(lambda problem, state: _step(problem, state), (_MANY, 0)))
 
 
 def _shared(problems: Sequence[TrainingProblem]) -> TrainingProblem:
@@ -165,7 +165,7 @@ def _shared(problems: Sequence[TrainingProblem]) -> TrainingProblem:
     )
 
 
-def gauss_newton_together(
+def gauss_newton_batch(
     problems: Sequence[TrainingProblem], *, max_steps: int | None = None, tolerance: float = 1e-3
 ) -> list[Fit]:
     """`gauss_newton` on problems that differ in targets, ridge and θ0 only, all at once; each stops
@@ -180,7 +180,7 @@ def gauss_newton_together(
     converged, steps = np.zeros(count, dtype=bool), np.zeros(count, dtype=int)
     turn = 0
     while turn < max_steps and not converged.all():
-        new, before = _step_together(problem, state)
+        new, before = _step_batch(problem, state)
         state = _chosen(jnp.asarray(converged), state, new)
         steps += ~converged
         objective = np.asarray(state.objective)

@@ -32,17 +32,17 @@ from neurobo.data.observations import Data
 from neurobo.errors import InvalidInput, check_flag
 from neurobo.search import trust_region as trust
 from neurobo.search.optimiser import Region, Score
-from neurobo.surrogates.input_warping import Stretch, stretch_for
+from neurobo.surrogates.input_warping import InputWarping, input_warping_for
 from neurobo.surrogates.marginal_likelihood import MANY
-from neurobo.surrogates.output_warping import Chosen, warp_for
+from neurobo.surrogates.output_warping import FittedWarping, output_warping_for
 
 
 class Seen(NamedTuple):
     """Observations, and how their values and points got there; None: they stayed as they are."""
 
     data: Data
-    warp: Chosen | None
-    stretch: Stretch | None
+    warp: FittedWarping | None
+    stretch: InputWarping | None
 
 
 @options
@@ -125,16 +125,16 @@ class Auto:
         if any(self._team(data) is team for team in PLAIN):
             return Seen(data, None, None)
         told = self._told(data)
-        warp = warp_for(told, WIDE) if self.warp else None
+        warp = output_warping_for(told, WIDE) if self.warp else None
         bent, stretch = self._stretched(told if warp is None else warp(told))
         return Seen(bent, warp, stretch)
 
     def _told(self, data: Data) -> Data:
         return replace(data, noisy=True) if self.noisy else data
 
-    def _stretched(self, data: Data) -> tuple[Data, Stretch | None]:
+    def _stretched(self, data: Data) -> tuple[Data, InputWarping | None]:
         plain = not self.stretch or data.laws is not None or data.image is not None
-        stretch = None if plain else stretch_for(data, WIDE)
+        stretch = None if plain else input_warping_for(data, WIDE)
         return (data, None) if stretch is None else (stretch(data), stretch)
 
     def _chosen(self, data: Data, number: int) -> Member:
