@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from neurobo.algorithm import algorithms as algorithms
     from neurobo.analysis import plots as plots
     from neurobo.analysis.recommendation import recommend as recommend
+    from neurobo.data.content_cache import clear_caches as clear_caches
     from neurobo.errors import EvaluationFailed as EvaluationFailed
     from neurobo.errors import NeuroboError as NeuroboError
     from neurobo.errors import SpaceExhausted as SpaceExhausted
@@ -60,6 +61,7 @@ _HOME = {
     "NeuroboError": ("neurobo.errors", "NeuroboError"),
     "SpaceExhausted": ("neurobo.errors", "SpaceExhausted"),
     "algorithms": ("neurobo.algorithm", "algorithms"),
+    "clear_caches": ("neurobo.data.content_cache", "clear_caches"),
     "minimize": ("neurobo.running.minimisation", "minimize"),
     "physics": ("neurobo.physics", ""),
     "plots": ("neurobo.analysis.plots", ""),
@@ -88,6 +90,7 @@ __all__ = [
     "Pool",
     "SpaceExhausted",
     "algorithms",
+    "clear_caches",
     "minimize",
     "physics",
     "plots",

@@ -11,15 +11,17 @@ from neurobo.acquisition.confidence_bound import LowerConfidenceBound
 from neurobo.acquisition.expected_improvement import LogExpectedImprovement
 from neurobo.acquisition.normal_tails import log_improvement
 from neurobo.data.observations import Data
-from neurobo.networks.infinite_width import Wide
+from neurobo.networks.infinite_width import InfiniteWidthMLP
 from neurobo.surrogates import gaussian_process as gp
-from neurobo.surrogates.evidence import Hyper
+from neurobo.surrogates.hyperparameters import Hyper
 
 
 def _posterior() -> gp.GP:
     rng = np.random.default_rng(0)
     x, y = rng.uniform(-1, 1, (8, 2)), rng.normal(size=8)
-    return gp.condition(Data.pad(x, y), Wide(1, "erf"), Hyper((1.5, 0.7), 1.0, 0.01, (1.0, 1.0)))
+    return gp.condition(
+        Data.pad(x, y), InfiniteWidthMLP(1, "erf"), Hyper((1.5, 0.7), 1.0, 0.01, (1.0, 1.0))
+    )
 
 
 @pytest.mark.parametrize("z", [-6.0, -2.0, -0.3, 0.0, 1e-9, 0.7, 4.0])

@@ -13,12 +13,12 @@ from scipy.stats import norm
 import neurobo
 from neurobo.acquisition.noisy_improvement import Truths, noisy_improvement, truths
 from neurobo.data.observations import Data
-from neurobo.networks.infinite_width import Wide
+from neurobo.networks.infinite_width import InfiniteWidthMLP
 from neurobo.surrogates import gaussian_process as gp
-from neurobo.surrogates.evidence import Hyper
+from neurobo.surrogates.hyperparameters import Hyper
 
 HYPER = Hyper(gamma=(1.5, 0.7), scale=1.7, noise=0.1, scales=(1.0, 0.6))
-WIDE = Wide(1, "erf")
+WIDE = InfiniteWidthMLP(1, "erf")
 RNG = np.random.default_rng(0)
 X, Y = RNG.uniform(-1, 1, (6, 2)), RNG.normal(size=6)
 AT = RNG.uniform(-1, 1, (5, 2))

@@ -22,23 +22,15 @@ from neurobo.data.observations import Data
 from neurobo.data.scaling import units
 from neurobo.data.trials import Trials
 from neurobo.errors import InvalidInput, NeuroboWarning
-from neurobo.networks.architectures import MLP
-from neurobo.networks.infinite_width import information_gain
-from neurobo.physics import evidence as law_evidence
-from neurobo.physics.evidence import Kernels
+from neurobo.networks.information import information_gain
+from neurobo.networks.mlp import MLP
+from neurobo.physics import marginal_likelihood
+from neurobo.physics.conditioning import Known, PhysicsHyper, condition, known
 from neurobo.physics.features import features
 from neurobo.physics.laws import bind
+from neurobo.physics.marginal_likelihood import PhysicsKernels
 from neurobo.physics.pde import PDE, d2, laplacian, partial
-from neurobo.physics.surrogate import (
-    Hyper,
-    Known,
-    condition,
-    draws,
-    known,
-    posterior,
-    trained,
-    trained_rows,
-)
+from neurobo.physics.surrogate import draws, posterior, trained, trained_rows
 from neurobo.space.search_space import Space
 
 FAST = PINNBO(width=128)
@@ -141,7 +133,9 @@ AT = RNG.uniform(-1, 1, (5, 2))
 def _state(width: int = 8) -> Known:
     laws = bind(SCREENED, RECTANGLE)
     found = features(laws, MLP(width, 2, "tanh"), GAMMA, jax.random.key(1))
-    return known(found, Hyper(found.network, GAMMA, 0.7, 0.02, (0.01,)), Data.pad(X, Y), laws)
+    return known(
+        found, PhysicsHyper(found.network, GAMMA, 0.7, 0.02, (0.01,)), Data.pad(X, Y), laws
+    )
 
 
 def _dense(state: Known) -> tuple[np.ndarray, np.ndarray]:
@@ -224,7 +218,9 @@ def test_trained_networks_come_near_the_lemma_when_wide(x64: None) -> None:
     laws, n = bind(SCREENED, RECTANGLE), 100
     y = (2 + X[:, 0]) * (10 + 30 * X[:, 1]) / 3 + RNG.normal(size=7)
     found = features(laws, MLP(512, 1, "tanh"), GAMMA, jax.random.key(1))
-    state = known(found, Hyper(found.network, GAMMA, 0.7, 0.02, (0.01,)), Data.pad(X, y), laws)
+    state = known(
+        found, PhysicsHyper(found.network, GAMMA, 0.7, 0.02, (0.01,)), Data.pad(X, y), laws
+    )
     mean, sd = at(posterior(state), jnp.asarray(AT))
     keys = list(jax.random.split(jax.random.key(5), n))
     functions = trained(keys, state, laws, "posterior")
@@ -239,7 +235,9 @@ def test_evidence_is_the_likelihood_of_the_values_given_the_laws() -> None:
     k = rows @ rows.T / 30
     y, targets = rows[:4] @ np.ones(30) / 5, np.linspace(-1, 1, 7)
     noise = np.full(7, 0.3)
-    found = law_evidence.cost(Kernels(k[:4, :4], k[:4, 4:], k[4:, 4:]), y, targets, noise)
+    found = marginal_likelihood.cost(
+        PhysicsKernels(k[:4, :4], k[:4, 4:], k[4:, 4:]), y, targets, noise
+    )
     inner = np.linalg.solve(k[4:, 4:] + np.diag(noise), np.c_[k[4:, :4], targets])
     variance = found.scale**2
     covariance = variance * (k[:4, :4] - k[:4, 4:] @ inner[:, :4]) + found.noise * np.eye(4)
@@ -260,7 +258,7 @@ def test_a_law_that_is_not_linear(x64: None) -> None:
     data = _data(space, [[v] for v in seen], [1 / (1 + v) for v in seen])
     laws = bind(law, space)
     assert not laws.affine
-    hyper = Hyper(MLP(128, 1, "sin"), (1.6, 1.0), 1.0, 1e-8, (1e-5,))
+    hyper = PhysicsHyper(MLP(128, 1, "sin"), (1.6, 1.0), 1.0, 1e-8, (1e-5,))
     state = condition(jax.random.key(0), data, laws, hyper)
     line = np.linspace(0, 4, 41)
     mean, _ = at(posterior(state), (line / 2 - 1)[:, None])

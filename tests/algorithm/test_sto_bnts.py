@@ -15,7 +15,7 @@ import neurobo
 from neurobo.algorithm import STOBNTS
 from neurobo.data.observations import Data
 from neurobo.errors import InvalidInput
-from neurobo.networks.architectures import MLP
+from neurobo.networks.mlp import MLP
 from neurobo.surrogates.draws import Recipe, draw, draws
 from neurobo.surrogates.posterior import Function
 from neurobo.training.residuals import TangentRows
@@ -70,12 +70,15 @@ def test_linear_draws_have_the_exact_posterior_of_the_finite_network(x64: None) 
 
 
 def _without_randomness(data: Data, theta0: Any) -> np.ndarray:
-    from neurobo.training.solver import Problem, linear
+    from neurobo.training.gauss_newton import linear
+    from neurobo.training.problem import TrainingProblem
 
     gamma = jnp.asarray(GAMMA)
     rows = TangentRows(NETWORK, gamma, jnp.asarray(data.x), theta0)
     zero = jax.tree.map(jnp.zeros_like, theta0)
-    problem = Problem(rows, jnp.asarray(data.y), jnp.asarray(data.mask), jnp.asarray(NOISE), zero)
+    problem = TrainingProblem(
+        rows, jnp.asarray(data.y), jnp.asarray(data.mask), jnp.asarray(NOISE), zero
+    )
     (fit,) = linear([problem])
     return np.asarray(TangentRows(NETWORK, gamma, jnp.asarray(AT), theta0).values(fit.theta))
 

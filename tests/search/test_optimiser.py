@@ -15,7 +15,7 @@ from space.strategies import spaces
 import neurobo
 from neurobo.data.observations import Data
 from neurobo.errors import NeuroboWarning, SpaceExhausted
-from neurobo.networks.architectures import MLP
+from neurobo.networks.mlp import MLP
 from neurobo.search.exclusion import APART, any_free
 from neurobo.search.optimiser import minimise
 from neurobo.search.scoring import evaluate

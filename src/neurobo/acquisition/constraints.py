@@ -21,9 +21,10 @@ from neurobo.acquisition.exploration import cbo_beta
 from neurobo.acquisition.normal_tails import log_probability
 from neurobo.acquisition.score import Score
 from neurobo.data.observations import CRASH, Constraint, Data
-from neurobo.networks.architectures import Architecture, network_for
+from neurobo.networks.architectures import Architecture
+from neurobo.networks.selection import network_for
 from neurobo.surrogates import multi_output as together
-from neurobo.surrogates.multi_output import Together
+from neurobo.surrogates.multi_output import MultiOutput
 
 
 @jax.tree_util.register_dataclass
@@ -31,7 +32,7 @@ from neurobo.surrogates.multi_output import Together
 class Bounds:
     """Lower confidence bounds of all constraints, above their thresholds."""
 
-    groups: tuple[Together, ...]
+    groups: tuple[MultiOutput, ...]
     """Constraints that were observed at the same points are one group."""
     thresholds: Float[Array, " k"]
     deviations: Float[Array, " k"]
@@ -157,7 +158,7 @@ class Feasibility:
         sphere = self.sphere and name != CRASH
         return network_for(data.image, self.width, self.depth, self.activation, sphere=sphere)
 
-    def _hopeful(self, found: Sequence[Together]) -> Float[np.ndarray, " k"]:
+    def _hopeful(self, found: Sequence[MultiOutput]) -> Float[np.ndarray, " k"]:
         if self.beta != "theory":
             return np.full(sum(len(group.nu) for group in found), np.sqrt(self.beta))
         known = [(np.asarray(group.information), np.asarray(group.noise)) for group in found]

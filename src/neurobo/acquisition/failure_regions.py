@@ -47,7 +47,7 @@ def explained(crashes: Constraint, network: Architecture) -> float:
     outcome = np.where(failed, 1.0, -1.0)
     best = -np.inf
     for gamma in [(w, b) for w in WEIGHTS for b in BIASES]:
-        values, vectors, _ = spectrum(network, gamma, x.tobytes(), x.shape)
+        values, vectors, _ = spectrum(network, gamma, x)
         turned = vectors.T @ (outcome - SUCCESS)
         for ratio in RATIOS:
             shares = 1 / (values + ratio)

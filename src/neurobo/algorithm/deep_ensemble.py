@@ -17,7 +17,8 @@ from neurobo.algorithm.protocols import Decision
 from neurobo.algorithm.registry import options, register
 from neurobo.data.observations import Data
 from neurobo.errors import check_choice, check_count
-from neurobo.networks.architectures import MLP, network_for
+from neurobo.networks.mlp import MLP
+from neurobo.networks.selection import network_for
 from neurobo.surrogates.draws import Recipe
 from neurobo.surrogates.ensemble import Ensemble, EnsembleSurrogate
 from neurobo.surrogates.posterior import Function

@@ -14,14 +14,18 @@ from neurobo.algorithm.protocols import Decision
 from neurobo.algorithm.registry import given_later, options
 from neurobo.data.observations import Data
 from neurobo.errors import InvalidInput, check_choice, check_flag, check_number
-from neurobo.networks.architectures import CNN, MLP, Architecture, network_for
-from neurobo.networks.infinite_width import Wide
+from neurobo.networks.architectures import Architecture
+from neurobo.networks.cnn import CNN
+from neurobo.networks.infinite_width import InfiniteWidthMLP
+from neurobo.networks.mlp import MLP
+from neurobo.networks.selection import network_for
 from neurobo.search import trust_region as trust
 from neurobo.search.trust_region import RADIUS, Region
 from neurobo.surrogates import evidence, image_evidence
 from neurobo.surrogates import gaussian_process as gp
-from neurobo.surrogates.evidence import Hyper, Logarithms
+from neurobo.surrogates.hyperparameters import Hyper
 from neurobo.surrogates.posterior import means
+from neurobo.surrogates.refit_schedule import Logarithms
 
 Gammas = float | Literal["evidence", "grid"]
 
@@ -111,11 +115,11 @@ class Drawing:
         if isinstance(radius, str):
             radius = RADIUS if radius == "auto" else trust.radius(data)
         network = self.network(data)
-        wide = Wide.of(network) if isinstance(network, MLP) else None
+        wide = InfiniteWidthMLP.of(network) if isinstance(network, MLP) else None
         return Region(int(smoothed(data, wide, self.hyper(data)).order[0]), radius)
 
 
-def smoothed(data: Data, wide: Wide | None, hyper: Hyper) -> Data:
+def smoothed(data: Data, wide: InfiniteWidthMLP | None, hyper: Hyper) -> Data:
     """Observations with the values that are expected there: with noise the lowest one is luck."""
     if wide is None or hyper.noise < CLEAR:
         return data
@@ -144,7 +148,7 @@ def hyper_for(
         found = image_evidence.fit(data, network)
         return found if noise is None else replace(found, noise=noise)
     assert isinstance(network, MLP)
-    wide = Wide.of(network)
+    wide = InfiniteWidthMLP.of(network)
     if gamma == "evidence":
         return evidence.scheduled(data, wide, ard=ard, noise=noise, start=start)
     best = evidence.by_leaving_out(data, wide)

@@ -19,12 +19,14 @@ from neurobo.algorithm.protocols import Decision
 from neurobo.algorithm.registry import options, register
 from neurobo.data.observations import Data
 from neurobo.errors import check_flag, check_number
-from neurobo.networks.architectures import MLP, Architecture, network_for
-from neurobo.networks.infinite_width import Wide
+from neurobo.networks.architectures import Architecture
+from neurobo.networks.infinite_width import InfiniteWidthMLP
+from neurobo.networks.mlp import MLP
+from neurobo.networks.selection import network_for
 from neurobo.search import trust_region as trust
 from neurobo.search.trust_region import Region
 from neurobo.surrogates.draws import SOLVERS
-from neurobo.surrogates.evidence import Hyper
+from neurobo.surrogates.hyperparameters import Hyper
 from neurobo.surrogates.multi_output import OneOutput, OneOutputNetwork, shared_hyper
 from neurobo.surrogates.posterior import with_fantasies
 
@@ -91,7 +93,7 @@ class NeuralCBO:
         if not self.trust_region or not data.n or not number // 2 % 2:
             return None
         network = self._network(data)
-        wide = Wide.of(network) if isinstance(network, MLP) else None
+        wide = InfiniteWidthMLP.of(network) if isinstance(network, MLP) else None
         gamma, scales, noises = shared_hyper([data], network)
         hyper = Hyper(gamma, float(scales[0]), float(noises[0]), (1.0,) * data.x.shape[1])
         return Region(int(smoothed(data, wide, hyper).order[0]), trust.radius(data))

@@ -20,10 +20,10 @@ from neurobo.algorithm.protocols import Decision
 from neurobo.algorithm.registry import options, register
 from neurobo.data.observations import Data
 from neurobo.errors import check_choice, check_number
-from neurobo.networks.infinite_width import Wide
-from neurobo.surrogates import evidence
+from neurobo.networks.infinite_width import InfiniteWidthMLP
+from neurobo.surrogates import marginal_likelihood
 from neurobo.surrogates.draws import SURROGATES, Recipe, draws
-from neurobo.surrogates.evidence import Hyper
+from neurobo.surrogates.hyperparameters import Hyper
 
 
 @options
@@ -75,8 +75,10 @@ class NeuralGreedy(Drawing):
     def _factor(self, data: Data, hyper: Hyper) -> float:
         if self.scale != "theory":
             return self.scale
-        wide = Wide(self.depth, self.activation, sphere=self.sphere and not self.ard)
-        return greedy_nu(evidence.information(data, wide, hyper), float(np.sqrt(hyper.noise)))
+        wide = InfiniteWidthMLP(self.depth, self.activation, sphere=self.sphere and not self.ard)
+        return greedy_nu(
+            marginal_likelihood.information(data, wide, hyper), float(np.sqrt(hyper.noise))
+        )
 
 
 def _restlessness(data: Data) -> float:

@@ -12,7 +12,8 @@ from neurobo.algorithm.protocols import Decision
 from neurobo.algorithm.registry import options, register
 from neurobo.data.observations import Data
 from neurobo.errors import check_number
-from neurobo.networks.architectures import MLP, network_for
+from neurobo.networks.mlp import MLP
+from neurobo.networks.selection import network_for
 from neurobo.surrogates.last_layer import BayesianLastLayer
 
 

@@ -22,11 +22,11 @@ from neurobo.algorithm.protocols import Decision
 from neurobo.algorithm.registry import given_later, options, register
 from neurobo.data.observations import Data
 from neurobo.errors import check_choice, check_flag, check_number
-from neurobo.networks.infinite_width import Wide
+from neurobo.networks.infinite_width import InfiniteWidthMLP
 from neurobo.surrogates import evidence
-from neurobo.surrogates.evidence import Logarithms
 from neurobo.surrogates.gaussian_process import GP, GPSurrogate
 from neurobo.surrogates.posterior import Function, with_fantasies
+from neurobo.surrogates.refit_schedule import Logarithms
 
 NOISY = 1e-3
 """Variance of noise that counts, in units of the standardised objective."""
@@ -64,7 +64,7 @@ class NTKGP:
         return replace(self, start=start)
 
     def __post_init__(self) -> None:
-        Wide(self.depth, self.activation, self.kernel)
+        InfiniteWidthMLP(self.depth, self.activation, self.kernel)
         check_flag("sphere", self.sphere)
         if self.beta != "theory":
             check_number("beta", self.beta, least=0)
@@ -73,8 +73,8 @@ class NTKGP:
         check_choice("acquisition", self.acquisition, ("ei", "ucb", "ts"))
 
     @property
-    def wide(self) -> Wide:
-        return Wide(self.depth, self.activation, self.kernel, self.sphere)
+    def wide(self) -> InfiniteWidthMLP:
+        return InfiniteWidthMLP(self.depth, self.activation, self.kernel, self.sphere)
 
     def hyper(self, data: Data) -> evidence.Hyper:
         return evidence.scheduled(data, self.wide, ard=self.ard, noise=self.noise, start=self.start)

@@ -20,12 +20,13 @@ from neurobo.algorithm.protocols import Decision
 from neurobo.algorithm.registry import given_later, options, register
 from neurobo.data.observations import Data
 from neurobo.errors import InvalidInput, check_choice, check_number
-from neurobo.networks.architectures import MLP
-from neurobo.physics.evidence import Settings, scheduled
+from neurobo.networks.mlp import MLP
+from neurobo.physics.conditioning import Known, condition
+from neurobo.physics.hyperparameters import Settings, scheduled
 from neurobo.physics.laws import Laws
-from neurobo.physics.networks import candidates, doubt_is_cheap
-from neurobo.physics.surrogate import Known, LawPosterior, condition, draws, posterior, trained
-from neurobo.physics.warnings import warn_about_doubts
+from neurobo.physics.networks import candidates, uncertainty_is_cheap
+from neurobo.physics.surrogate import LawPosterior, draws, posterior, trained
+from neurobo.physics.warnings import warn_of_misfits
 from neurobo.surrogates.draws import SURROGATES
 from neurobo.surrogates.posterior import Function
 
@@ -116,7 +117,7 @@ class PINNBO:
         if self.acquisition != "auto" or not data.n or number % 2:
             return self.acquisition == "ei" and data.n > 0
         rows = len(data.y) + self.surrogate_for(number).laws_at(data).rows
-        return doubt_is_cheap(self.network, data.x.shape[1], rows)
+        return uncertainty_is_cheap(self.network, data.x.shape[1], rows)
 
     @property
     def network(self) -> MLP:
@@ -160,7 +161,7 @@ class PhysicsSurrogate:
         networks = candidates(options.network, data.x.shape[1], options.additive)
         settings = Settings(networks, self.gamma, options.noise, self.weight)
         hyper = scheduled(name, data, laws, settings)
-        warn_about_doubts(laws, hyper, data.n)
+        warn_of_misfits(laws, hyper, data)
         return condition(name, data, laws, hyper)
 
     def _nu(self, state: Known) -> float:

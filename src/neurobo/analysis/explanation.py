@@ -172,9 +172,9 @@ def _seen(belief: Surrogate, auto: Auto) -> tuple[float, dict[str, float]]:
     with jax.enable_x64(True), one_blas_thread():
         _, warp, stretch = auto.seen(belief.data)
     one = {name: at[0] for name, at in belief.columns().items() if len(at) == 1}
-    bends = {} if stretch is None else {name: stretch.bends[at] for name, at in one.items()}
+    bends = {} if stretch is None else {name: stretch.strengths[at] for name, at in one.items()}
     named = {name: t for name, t in bends.items() if abs(t) >= NAMED}
-    return 0.0 if warp is None else warp.warp.bend, named
+    return 0.0 if warp is None else warp.warp.strength, named
 
 
 def _gain(belief: Surrogate) -> float:

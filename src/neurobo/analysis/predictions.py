@@ -26,7 +26,7 @@ from neurobo.data.trials import Trials
 from neurobo.space.encoders import Candidate, Category, Matrix
 from neurobo.space.search_space import Space
 from neurobo.surrogates.gaussian_process import GP
-from neurobo.surrogates.input_warping import stretch_for
+from neurobo.surrogates.input_warping import input_warping_for
 from neurobo.surrogates.posterior import Posterior
 from neurobo.training.blas_threads import one_blas_thread
 
@@ -175,7 +175,7 @@ def surrogate(space: Space, tally: Tally, *, noisy: bool = False) -> Surrogate |
     data = replace(data, noisy=noisy)
     with jax.enable_x64(True), one_blas_thread():
         wide = NTKGP()
-        stretch = stretch_for(data, wide.wide)
+        stretch = input_warping_for(data, wide.wide)
         seen, start = (data, None) if stretch is None else (stretch(data), stretch.start)
         posterior = replace(wide, start=start).posterior(jax.random.key(0), seen)
         function = posterior if stretch is None else stretch.believed(posterior)

@@ -12,13 +12,13 @@ from scipy.stats import qmc
 from neurobo.acquisition.uncertainty import Uncertainty
 from neurobo.data.observations import Data
 from neurobo.errors import InvalidInput, check_choice, check_count
-from neurobo.networks.infinite_width import Wide
+from neurobo.networks.infinite_width import InfiniteWidthMLP
 from neurobo.search.exclusion import any_free, first_free
 from neurobo.search.optimiser import minimise
 from neurobo.space.encoders import Matrix
 from neurobo.space.search_space import Space
 from neurobo.surrogates import gaussian_process as gp
-from neurobo.surrogates.evidence import unknown
+from neurobo.surrogates.hyperparameters import unknown
 from neurobo.training.blas_threads import one_blas_thread
 
 DESIGNS = ("sobol", "lhs", "random", "uncertainty")
@@ -74,7 +74,7 @@ def _least_known(
     x = space.inputs(excluded)
     data = replace(Data.pad(x, np.zeros(len(x))), points=excluded, excluded=excluded)
     with jax.enable_x64(True), one_blas_thread():
-        known = gp.condition(data, Wide(activation="erf"), unknown(x.shape[1]))
+        known = gp.condition(data, InfiniteWidthMLP(activation="erf"), unknown(x.shape[1]))
         return minimise(Uncertainty(known), space, data, rng)
 
 

@@ -14,7 +14,7 @@ from jaxtyping import Float
 from neurobo.data.observations import Data
 from neurobo.networks.architectures import Architecture, Gamma, Theta
 from neurobo.surrogates.draws import Draw, Recipe, draw, draws
-from neurobo.training.solver import stacked
+from neurobo.training.gauss_newton import stacked
 
 
 @jax.tree_util.register_dataclass

@@ -14,8 +14,9 @@ from jaxtyping import Float
 from neurobo.data.observations import Data
 from neurobo.networks.architectures import Architecture, Gamma, Layer, Theta
 from neurobo.surrogates.draws import Draw, Network, Recipe, draw, normal
+from neurobo.training.gauss_newton import linear
+from neurobo.training.problem import TrainingProblem
 from neurobo.training.residuals import OutputRows
-from neurobo.training.solver import Problem, linear
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class BayesianLastLayer:
         noise = self.noise / scale**2
         weights = normal(start_key, hidden.shape[1] + 1)
         start = Layer(jnp.asarray(weights[None, 1:]), jnp.asarray(weights[:1]))
-        problem = Problem(
+        problem = TrainingProblem(
             OutputRows(trained.gamma, hidden),
             jnp.asarray(data.y / scale + np.sqrt(noise) * normal(noise_key, len(data.y))),
             jnp.asarray(data.mask),

@@ -37,10 +37,11 @@ from neurobo.physics.laws import Laws
 from neurobo.search import trust_region as trust
 from neurobo.search.trust_region import Region
 from neurobo.space.search_space import Space
-from neurobo.surrogates.evidence import MANY, Logarithms
-from neurobo.surrogates.input_warping import Stretch, stretch_for
-from neurobo.surrogates.output_warping import Chosen, warp_for
+from neurobo.surrogates.input_warping import InputWarping, input_warping_for
+from neurobo.surrogates.marginal_likelihood import MANY
+from neurobo.surrogates.output_warping import FittedWarping, output_warping_for
 from neurobo.surrogates.posterior import Function, Posterior
+from neurobo.surrogates.refit_schedule import Logarithms
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,8 +67,8 @@ class Seen(NamedTuple):
     """Observations as members see them, and by which warping; None: as they are."""
 
     data: Data
-    warp: Chosen | None
-    stretch: Stretch | None
+    warp: FittedWarping | None
+    stretch: InputWarping | None
 
     @property
     def start(self) -> Logarithms | None:
@@ -165,16 +166,16 @@ class Auto:
         if not team.warped:
             return Seen(data, None, None)
         told = self._told(data)
-        warp = warp_for(told, WIDE) if self.warp else None
+        warp = output_warping_for(told, WIDE) if self.warp else None
         return self._stretched(told if warp is None else warp(told), warp)
 
     def _told(self, data: Data) -> Data:
         return replace(data, noisy=True) if self.noisy else data
 
-    def _stretched(self, data: Data, warp: Chosen | None = None) -> Seen:
+    def _stretched(self, data: Data, warp: FittedWarping | None = None) -> Seen:
         plain = not self.stretch or self.context.laws is not None or data.image is not None
         start = None if warp is None else warp.start
-        stretch = None if plain else stretch_for(data, WIDE, start)
+        stretch = None if plain else input_warping_for(data, WIDE, start)
         return Seen(data if stretch is None else stretch(data), warp, stretch)
 
     def _team(self, data: Data) -> Team:

@@ -1,38 +1,34 @@
-"""Hyper-parameters by evidence where there are laws, and how far each law is to be trusted.
-
-What is maximised is the likelihood of the observations *given* the laws,
-
-    y ~ N(K_ur (K_rr + λ2)⁻¹ t, ν² (K_uu - K_ur (K_rr + λ2)⁻¹ K_ru + λ1)),
-
-together with priors that matter while observations are few. That laws hold at their points is not
-itself counted as an observation: the likelihood of hundreds of zeros that nobody measured would
-drown that of the values, and every law would seem to be exact. As λ2 grows, a law says less and
-less; a law that contradicts the values makes them unlikely and so gets a large λ2.
-
-Kernels are those of the very network that is used, so that this is exact at finite width.
-"""
+"""Hyper-parameters by evidence where there are laws, and how far each law is to be trusted."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from jaxtyping import Float
-from scipy.linalg import cholesky, solve_triangular
 
+from neurobo.data.content_cache import cached
 from neurobo.data.observations import Data
-from neurobo.networks.architectures import Additive, Architecture
-from neurobo.physics.features import Around, Features, features
+from neurobo.networks.additive import Additive
+from neurobo.networks.architectures import Architecture
+from neurobo.physics.conditioning import (
+    ROUNDS,
+    Known,
+    PhysicsHyper,
+    Units,
+    known,
+    law_targets,
+    mean_of,
+)
+from neurobo.physics.features import ExpansionPoint, Features, features
 from neurobo.physics.laws import Laws
+from neurobo.physics.marginal_likelihood import PhysicsKernels, cost
 from neurobo.physics.networks import ample
-from neurobo.physics.surrogate import ROUNDS, Hyper, Known, Units, known, law_targets, mean_of
 from neurobo.surrogates.linearised import tangent_kernel
+from neurobo.surrogates.refit_schedule import even_share, update_sizes
 
 GAMMAS = tuple((w, b) for w in (0.7, 1.3, 2.5, 4.5, 8.0, 16.0, 32.0, 64.0) for b in (1.0, 3.0))
 """σ_w and σ_b that the evidence chooses from; with several networks only where σ_b = 1."""
@@ -44,71 +40,20 @@ CLEARLY = 3.0
 """The logarithm of how much likelier the observations must be."""
 MOST = 256
 """Observations that the evidence looks at."""
+GROWTH = 1.15
+"""By how much observations must have grown before the evidence is asked again."""
 ALONE = 6
 """Up to so many laws each gets a λ2 of its own."""
 RESOLVED = 0.25
 """A network is too rough for the points of the laws if what a law says at one of them is open to
 more than this share of its variance after the others. It can obey any law there and do as it likes
 between; a wrong law would drive the evidence to such networks."""
-
-_RATIOS = np.logspace(-8, 1, 28)[:, None]
-"""λ1 in units of κ."""
-_SCALES = np.linspace(-4, 4, 33)
-"""log ν √κ."""
-_NOISE = np.log(1e-6), 4.0
-_SCALE_SD = 1.0
 _GAMMA = np.log([2.0, 1.0]), np.array([1.5, 0.8])
 
 
 def _level_prior(level: np.ndarray) -> Float[np.ndarray, " laws"]:
     """Somebody who gives a law believes in it, but not without end."""
     return np.minimum((np.log10(level) + 5) ** 2 / 8, 3.0)
-
-
-class Kernels(NamedTuple):
-    """Of values and laws, in units of κ."""
-
-    values: Float[np.ndarray, "n n"]
-    cross: Float[np.ndarray, "n m"]
-    laws: Float[np.ndarray, "m m"]
-
-
-class Cost(NamedTuple):
-    """Minus the logarithm of likelihood and priors, where it is lowest over ν and λ1."""
-
-    cost: float
-    scale: float
-    """ν √κ."""
-    noise: float
-    """σ²."""
-
-
-def cost(
-    kernels: Kernels,
-    y: Float[np.ndarray, " n"],
-    targets: Float[np.ndarray, " m"],
-    noise: Float[np.ndarray, " m"],
-    known_noise: float | None = None,
-) -> Cost:
-    """For given λ2 (`noise`, in units of κ)."""
-    factor = cholesky(kernels.laws + np.diag(noise), lower=True)
-    half = solve_triangular(factor, kernels.cross.T, lower=True)
-    left = kernels.values - half.T @ half
-    missed = y - half.T @ solve_triangular(factor, targets, lower=True)
-    values, vectors = np.linalg.eigh(left)
-    turned = (vectors.T @ missed) ** 2
-    spectrum = np.maximum(values, 0.0) + _RATIOS
-    squares = np.sum(turned / spectrum, axis=1)[:, None]
-    variance = np.exp(2 * _SCALES)
-    noises = _RATIOS * variance
-    found = squares / variance + len(y) * 2 * _SCALES + np.sum(np.log(spectrum), axis=1)[:, None]
-    found = (found + (_SCALES / _SCALE_SD) ** 2) / 2
-    if known_noise is None:
-        found = found + ((np.log(noises) - _NOISE[0]) / _NOISE[1]) ** 2 / 2
-    else:  # the nearest there is
-        found = found + 10 * np.log(noises / max(known_noise, 1e-8)) ** 2
-    i, j = np.unravel_index(np.argmin(found), found.shape)
-    return Cost(float(found[i, j]), float(np.exp(_SCALES[j])), float(noises[i, j]))
 
 
 @dataclass(frozen=True)
@@ -123,36 +68,30 @@ class Settings:
     """λ1/λ2 for laws that do not say."""
 
 
-def scheduled(key: Array, data: Data, laws: Laws, settings: Settings) -> Hyper:
+def scheduled(key: Array, data: Data, laws: Laws, settings: Settings) -> PhysicsHyper:
     """Hyper-parameters from the first observations only, so that most suggestions find them in
     the cache; they depend on the history alone."""
-    count = _update_size(data.n)
+    count = update_sizes(data.n, GROWTH)[-1] if data.n else 0
     early, all_units = Units.of(data, laws.sign, count), Units.of(data, laws.sign)
-    name = np.asarray(jax.random.key_data(key)).tobytes()
     step = early.spread / all_units.spread
     known_noise = None if settings.noise is None else settings.noise / step**2
     fixed = replace(settings, noise=known_noise)
-    x, values = data.x[:count].tobytes(), data.values[:count].tobytes()
-    found = _searched(name, x, values, count, laws, fixed)
+    found = _searched(key, data.x[:count], data.values[:count], laws, fixed)
     noise = found.noise * step**2 if settings.noise is None else settings.noise
     return replace(found, scale=found.scale * step, noise=noise)
 
 
-def _update_size(n: int) -> int:
-    size = 1
-    while (larger := max(size + 1, int(size * 1.15))) <= n:
-        size = larger
-    return min(size, n)
-
-
-@lru_cache(maxsize=256)
-def _searched(key: bytes, x: bytes, values: bytes, n: int, laws: Laws, settings: Settings) -> Hyper:
-    name = jax.random.wrap_key_data(jnp.asarray(np.frombuffer(key, dtype=np.uint32)))
-    seen = np.frombuffer(values)
-    inputs = np.frombuffer(x).reshape(n, -1) if n else np.zeros((0, laws.inputs[0].shape[1]))
-    chosen = np.linspace(0, n - 1, min(n, MOST)).astype(int)
-    data = replace(Data.pad(inputs[chosen], seen[chosen]), values=seen[chosen])
-    search = Search(name, data, laws, settings)
+@cached
+def _searched(
+    key: Array,
+    x: Float[np.ndarray, "n d"],
+    values: Float[np.ndarray, " n"],
+    laws: Laws,
+    settings: Settings,
+) -> PhysicsHyper:
+    chosen = even_share(len(values), MOST)
+    data = Data.pad(x[chosen], values[chosen])
+    search = Search(key, data, laws, settings)
     if laws.affine:
         return search.over(search.choices)
     found, around = search.over(search.choices, without=True), None
@@ -193,12 +132,12 @@ class Search:
         laws = (law.pde for law in self.laws.laws)
         return all(pde.weight is not None or pde.noise is not None for pde in laws)
 
-    def state(self, hyper: Hyper, around: Around | None) -> Known:
+    def state(self, hyper: PhysicsHyper, around: ExpansionPoint | None) -> Known:
         given = self.judge(hyper.network, hyper.gamma, around)
         return known(given.found, hyper, self.data, given.laws, around)
 
     def judge(
-        self, network: Architecture, gamma: tuple[float, float], around: Around | None
+        self, network: Architecture, gamma: tuple[float, float], around: ExpansionPoint | None
     ) -> _Given:
         """By a few points of the laws; but sums of functions of one column take in many."""
         laws = self.laws if isinstance(network, Additive) else self.laws.few
@@ -207,13 +146,13 @@ class Search:
     def over(
         self,
         choices: Sequence[Choice],
-        around: Around | None = None,
+        around: ExpansionPoint | None = None,
         *,
         without: bool = False,
-    ) -> Hyper:
+    ) -> PhysicsHyper:
         """The best over some networks and γ, and all λ2 that are not given; or without any law."""
         levels = (LEVELS[-1],) if without or self.fixed else LEVELS
-        best: dict[float, tuple[float, Hyper]] = {}
+        best: dict[float, tuple[float, PhysicsHyper]] = {}
         for network, gamma in choices:
             given = self.judge(network, gamma, around)
             # A single choice is one that was made before.
@@ -225,18 +164,18 @@ class Search:
         trusted = min((best[level] for level in best if level <= TRUSTED), default=None,
                       key=lambda one: one[0])  # fmt: skip
         value, hyper = min(best.values(), key=lambda one: one[0])
-        doubt = 0.0 if trusted is None else trusted[0] - value
+        misfit = 0.0 if trusted is None else trusted[0] - value
         count = len(self.laws.laws)
-        hyper = replace(hyper, doubt=(doubt,) * count)
+        hyper = replace(hyper, misfit=(misfit,) * count)
         if without or self.fixed or not 1 < count <= ALONE:
             return hyper
         given = self.judge(hyper.network, hyper.gamma, around)
         return _one_by_one(given, hyper) if len(choices) == 1 or given.resolved else hyper
 
 
-def _one_by_one(given: _Given, hyper: Hyper) -> Hyper:
+def _one_by_one(given: _Given, hyper: PhysicsHyper) -> PhysicsHyper:
     """Each law's λ2 on its own, beginning where all had the same."""
-    trust, doubt = np.array(hyper.trust), np.zeros(len(hyper.trust))
+    trust, misfit = np.array(hyper.trust), np.zeros(len(hyper.trust))
     trust = np.clip(trust, LEVELS[0], LEVELS[-1])
     for _ in range(2):
         for i in range(len(trust)):
@@ -246,15 +185,17 @@ def _one_by_one(given: _Given, hyper: Hyper) -> Hyper:
                 changed[i] = level
                 costs.append((given.at(changed)[0], level))
             value, trust[i] = min(costs)
-            doubt[i] = min(c for c, level in costs if level <= TRUSTED) - value
+            misfit[i] = min(c for c, level in costs if level <= TRUSTED) - value
     _, found = given.at(trust)
-    return replace(found, doubt=tuple(doubt.tolist()))
+    return replace(found, misfit=tuple(misfit.tolist()))
 
 
 class _Given:
     """The cost of λ2 for one γ."""
 
-    def __init__(self, search: Search, laws: Laws, found: Features, around: Around | None) -> None:
+    def __init__(
+        self, search: Search, laws: Laws, found: Features, around: ExpansionPoint | None
+    ) -> None:
         self.search, self.laws, self.found, self.around = search, laws, found, around
         self.spoken = Units.of(search.data, laws.sign)
         data, kappa = search.data, found.typical
@@ -262,7 +203,7 @@ class _Given:
         at = jnp.asarray(data.x)
         gamma = jnp.asarray(found.gamma)
         seen = np.asarray(tangent_kernel(found.network, gamma, found.theta0, at, at))
-        self.kernels = Kernels(
+        self.kernels = PhysicsKernels(
             seen[: data.n, : data.n] / kappa, found.cross(x) / kappa, found.among / kappa
         )
         self.targets = law_targets(found, laws, self.spoken, around)
@@ -281,7 +222,7 @@ class _Given:
         left = 1 / np.diag(np.linalg.inv(among)) / np.diag(among)  # leaving one out
         return bool(np.mean(left) < RESOLVED)
 
-    def at(self, levels: Float[np.ndarray, " laws"]) -> tuple[float, Hyper]:
+    def at(self, levels: Float[np.ndarray, " laws"]) -> tuple[float, PhysicsHyper]:
         """The cost, and all that goes with it."""
         settings, kappa, found = self.search.settings, self.found.typical, self.found
         free, scale, noise = levels.copy(), 1.0, 1e-6
@@ -305,4 +246,4 @@ class _Given:
         prior = np.sum(((np.log([w, b]) - _GAMMA[0]) / _GAMMA[1]) ** 2) / 2
         trust = tuple(np.where(free >= LEVELS[-1], np.inf, free).tolist())
         total = best.cost + float(prior + _level_prior(free).sum() / len(free))
-        return total, Hyper(found.network, found.gamma, scale / np.sqrt(kappa), noise, trust)
+        return total, PhysicsHyper(found.network, found.gamma, scale / np.sqrt(kappa), noise, trust)

@@ -1,15 +1,4 @@
-"""The one training problem behind every algorithm, and its solver.
-
-    min over θ   Σ_i w_i (t_i - r_i(θ))² + σ² ‖θ - θ0‖²                                  (*)
-
-| symbol | here      | meaning                                  | shape  |
-|--------|-----------|------------------------------------------|--------|
-| r      | rows      | what the parameters predict              | n      |
-| t      | targets   | what was observed                        | n      |
-| w      | weights   | 1, or 0 for a padded row                 | n      |
-| σ²     | ridge     | noise variance, the weight of the prior  | scalar |
-| θ0     | theta0    | where the network started                | pytree |
-| J      |           | ∂r/∂θ at the current θ                   | n × p  |
+"""Gauss-Newton for the training problem (*) of `problem`, in row space.
 
 With n rows and p >> n parameters (*) is a small dense problem in row space. Levenberg-Marquardt
 steps with damping μ need only the n × n matrix J Jᵀ:
@@ -20,7 +9,6 @@ steps with damping μ need only the n × n matrix J Jᵀ:
 The first step with μ = 0 is the wide-network limit; further steps train the finite network.
 Beyond `landmarks.DENSE` rows each step is the best of the form c + Jᵀ α with α at some landmark
 rows only, which are others at each step: its cost grows as n, and (*) still counts every row.
-`adam` solves the same problem the way the papers do and is kept for comparison.
 """
 
 from __future__ import annotations
@@ -32,44 +20,23 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 from jax import Array
 from jaxtyping import Bool, Float, Int
 
 from neurobo.networks.architectures import Theta
 from neurobo.training import landmarks
-from neurobo.training.residuals import Rows
-
-JITTER = 1e-9
-"""σ² is at least this times the mean diagonal of J Jᵀ at θ0, so that σ² = 0 is the minimum-norm
-interpolant up to a relative error of this order, and duplicates of a point do no harm."""
+from neurobo.training.problem import (
+    Fit,
+    Loss,
+    TrainingProblem,
+    difference,
+    mean_size,
+    objective_at,
+    raised_ridge,
+)
 
 MAX_TRIES = 12
 LEAST_DAMPING = 1e-4
-
-Loss = tuple[Array, Array]  # (*), and the root mean square error
-
-
-class Fit(NamedTuple):
-    """Where the solver stopped."""
-
-    theta: Theta
-    objective: float
-    """The value of (*)."""
-    residual: float
-    """Root mean square of t - r(θ) over the rows that count."""
-    steps: int
-    converged: bool
-
-
-class Problem(NamedTuple):
-    """(*) as arrays."""
-
-    rows: Rows
-    targets: Float[Array, " n"]
-    weights: Float[Array, " n"]
-    ridge: Float[Array, ""]
-    theta0: Theta
 
 
 class State(NamedTuple):
@@ -82,30 +49,11 @@ class State(NamedTuple):
     residual: Float[Array, ""]
 
 
-def _difference(a: Theta, b: Theta) -> Theta:
-    return jax.tree.map(jnp.subtract, a, b)
-
-
-def _objective(problem: Problem, ridge: Array, theta: Theta, values: Array) -> Loss:
-    """(*) and the root mean square error, for r(θ) = `values`."""
-    squares = jnp.sum(problem.weights * (problem.targets - values) ** 2)
-    away = _difference(theta, problem.theta0)
-    distance = sum((jnp.vdot(leaf, leaf) for leaf in jax.tree.leaves(away)), start=jnp.zeros(()))
-    rows = jnp.maximum(jnp.sum(problem.weights > 0), 1)
-    return squares + ridge * distance, jnp.sqrt(squares / rows)
-
-
-def _size(problem: Problem, theta: Theta) -> Float[Array, ""]:
-    """The mean diagonal of √w J Jᵀ √w."""
-    total = jnp.vdot(problem.weights, problem.rows.sizes(theta))
-    return total / jnp.maximum(jnp.sum(problem.weights), 1)
-
-
 Solver = Callable[[Array, Array], Array]
 """(s, b) -> α, where Δθ = Jᵀ √w α is the best step with shift s for the errors b."""
 
 
-def _row_solver(problem: Problem, theta: Theta, chosen: Int[Array, " m"] | None) -> Solver:
+def _row_solver(problem: TrainingProblem, theta: Theta, chosen: Int[Array, " m"] | None) -> Solver:
     """Exactly, or with landmarks: then α is zero elsewhere."""
     root = jnp.sqrt(problem.weights)
     if chosen is None:
@@ -121,34 +69,29 @@ def _row_solver(problem: Problem, theta: Theta, chosen: Int[Array, " m"] | None)
     return lambda shift, right: jnp.zeros_like(root).at[chosen].set(known.solve(shift, right))
 
 
-def _chosen_rows(problem: Problem, turn: int) -> Int[np.ndarray, " m"] | None:
+def _chosen_rows(problem: TrainingProblem, turn: int) -> Int[np.ndarray, " m"] | None:
     if len(problem.targets) <= getattr(problem.rows, "dense", landmarks.DENSE):
         return None
     return landmarks.choose(np.asarray(problem.targets), np.asarray(problem.weights), turn)
 
 
-def _raised(ridge: Array, size: Array) -> Array:
-    raised = jnp.maximum(ridge, JITTER * size)
-    return jnp.where(raised > 0, raised, 1.0)  # no rows at all: any value will do
-
-
 @jax.jit
 def _step(
-    problem: Problem, state: State, chosen: Int[Array, " m"] | None = None
+    problem: TrainingProblem, state: State, chosen: Int[Array, " m"] | None = None
 ) -> tuple[State, Array]:
     """One step of (**) with the least damping that lowers (*), and the value of (*) before it.
 
     If no damping lowers it, θ stays.
     """
     root, theta = jnp.sqrt(problem.weights), state.theta
-    size = _size(problem, theta)
-    ridge = jnp.where(jnp.isnan(state.ridge), _raised(problem.ridge, size), state.ridge)
+    size = mean_size(problem, theta)
+    ridge = jnp.where(jnp.isnan(state.ridge), raised_ridge(problem.ridge, size), state.ridge)
     values, push = jax.linearize(problem.rows.values, theta)
     pull = jax.linear_transpose(push, theta)
     solve = _row_solver(problem, theta, chosen)
-    away = _difference(theta, problem.theta0)
+    away = difference(theta, problem.theta0)
     errors, j_away = root * (problem.targets - values), root * push(away)
-    objective, residual = _objective(problem, ridge, theta, values)
+    objective, residual = objective_at(problem, ridge, theta, values)
     here = State(theta, state.damping, ridge, objective, residual)
 
     def attempt(damping: Array) -> State:
@@ -157,7 +100,7 @@ def _step(
         alpha = solve(ridge + mu, errors + shrink * j_away)
         (back,) = pull(root * alpha)
         there = jax.tree.map(lambda t, a, b: t - shrink * a + b, theta, away, back)
-        found = _objective(problem, ridge, there, problem.rows.values(there))
+        found = objective_at(problem, ridge, there, problem.rows.values(there))
         return State(there, damping, ridge, *found)
 
     def rejected(carry: tuple[State, Array, Array]) -> Array:
@@ -176,7 +119,7 @@ def _step(
     return jax.tree.map(partial(jnp.where, better), found._replace(damping=lower), here), objective
 
 
-def first_state(problem: Problem) -> State:
+def first_state(problem: TrainingProblem) -> State:
     """At θ0, undamped; what `_step` computes is not known yet."""
     # Arrays of NumPy's, because JAX would compile anew for Python's numbers ("weak" types).
     zero, unknown = jnp.asarray(np.zeros(())), jnp.asarray(np.full((), np.nan))
@@ -189,7 +132,7 @@ def steps_for(rows: int) -> int:
 
 
 def gauss_newton(
-    problem: Problem,
+    problem: TrainingProblem,
     *,
     max_steps: int | None = None,
     tolerance: float = 1e-3,
@@ -208,11 +151,11 @@ def gauss_newton(
     return Fit(state.theta, objective, float(state.residual), steps, converged)
 
 
-_MANY = Problem(None, 0, None, 0, 0)  # type: ignore[arg-type]  # axes that count problems
-_step_together = jax.jit(jax.vmap(lambda problem, state: _step(problem, state), (_MANY, 0)))
+_MANY = TrainingProblem(None, 0, None, 0, 0)  # type: ignore[arg-type]  # axes that count problems
+_step_batch = jax.jit(jax.vmap(lambda problem, state: _step(problem, state), (_MANY, 0)))
 
 
-def _shared(problems: Sequence[Problem]) -> Problem:
+def _shared(problems: Sequence[TrainingProblem]) -> TrainingProblem:
     """Problems with the same rows and weights as one, with a leading axis for the rest."""
     first = problems[0]
     return first._replace(
@@ -222,8 +165,8 @@ def _shared(problems: Sequence[Problem]) -> Problem:
     )
 
 
-def gauss_newton_together(
-    problems: Sequence[Problem], *, max_steps: int | None = None, tolerance: float = 1e-3
+def gauss_newton_batch(
+    problems: Sequence[TrainingProblem], *, max_steps: int | None = None, tolerance: float = 1e-3
 ) -> list[Fit]:
     """`gauss_newton` on problems that differ in targets, ridge and θ0 only, all at once; each stops
     when it has converged. Many rows are solved one by one: memory counts for more there."""
@@ -237,7 +180,7 @@ def gauss_newton_together(
     converged, steps = np.zeros(count, dtype=bool), np.zeros(count, dtype=int)
     turn = 0
     while turn < max_steps and not converged.all():
-        new, before = _step_together(problem, state)
+        new, before = _step_batch(problem, state)
         state = _chosen(jnp.asarray(converged), state, new)
         steps += ~converged
         objective = np.asarray(state.objective)
@@ -269,12 +212,12 @@ def _chosen(first: Bool[Array, " k"], a: State, b: State) -> State:
 
 
 @jax.jit
-def _linear(problems: Problem, chosen: Int[Array, " m"] | None) -> tuple[Theta, Loss]:
+def _linear(problems: TrainingProblem, chosen: Int[Array, " m"] | None) -> tuple[Theta, Loss]:
     rows, targets, weights, ridges, theta0 = problems
     ridge = ridges[0]
     some = jax.tree.map(lambda leaf: leaf[0], theta0)
-    shared = Problem(rows, targets[0], weights, ridge, some)
-    raised, root = _raised(ridge, _size(shared, some)), jnp.sqrt(weights)
+    shared = TrainingProblem(rows, targets[0], weights, ridge, some)
+    raised, root = raised_ridge(ridge, mean_size(shared, some)), jnp.sqrt(weights)
     solve: Callable[[Array], Array] = partial(_row_solver(shared, some, None), raised)
     if chosen is not None:
         columns = root[:, None] * rows.columns(some, chosen) * root[chosen]
@@ -285,13 +228,13 @@ def _linear(problems: Problem, chosen: Int[Array, " m"] | None) -> tuple[Theta, 
     def one(t: Array, start: Theta) -> tuple[Theta, Loss]:
         alpha = solve(root * (t - rows.values(start)))
         theta = jax.tree.map(jnp.add, start, pull(root * alpha)[0])
-        problem = Problem(rows, t, weights, ridge, start)
-        return theta, _objective(problem, raised, theta, rows.values(theta))
+        problem = TrainingProblem(rows, t, weights, ridge, start)
+        return theta, objective_at(problem, raised, theta, rows.values(theta))
 
     return jax.vmap(one)(targets, theta0)
 
 
-def linear(problems: Sequence[Problem]) -> list[Fit]:
+def linear(problems: Sequence[TrainingProblem]) -> list[Fit]:
     """Solve (*) for rows that are linear in θ: exactly, or with landmarks, where what they cannot
     express counts as noise. The problems differ in targets and θ0 only, so that one factorisation
     serves all."""
@@ -300,62 +243,3 @@ def linear(problems: Sequence[Problem]) -> list[Fit]:
         Fit(jax.tree.map(lambda leaf, i=i: leaf[i], theta), float(o), float(r), 1, True)
         for i, (o, r) in enumerate(zip(objective, residual, strict=True))
     ]
-
-
-@partial(jax.jit, static_argnames=("steps", "learning_rate"))
-def _adam(problem: Problem, steps: int, learning_rate: float) -> tuple[Theta, Loss]:
-    ridge = _raised(problem.ridge, _size(problem, problem.theta0))
-
-    def objective(theta: Theta) -> Loss:
-        return _objective(problem, ridge, theta, problem.rows.values(theta))
-
-    optimiser = optax.adam(learning_rate)
-    gradient = jax.grad(lambda theta: objective(theta)[0])
-
-    def one(_: Array, carry: tuple[Theta, Any]) -> tuple[Theta, Any]:
-        theta, memory = carry
-        updates, memory = optimiser.update(gradient(theta), memory)
-        return optax.apply_updates(theta, updates), memory
-
-    start = (problem.theta0, optimiser.init(problem.theta0))
-    theta, _ = jax.lax.fori_loop(0, steps, one, start)
-    return theta, objective(theta)
-
-
-def adam(problem: Problem, *, steps: int = 5000, learning_rate: float = 1e-3) -> Fit:
-    """Solve (*) as the papers do (Greedy, appendix F.2): Adam with a fixed learning rate.
-
-    It has no convergence test, so `converged` only says that the result is finite.
-    """
-    theta, (objective, residual) = _adam(problem, steps, learning_rate)
-    return Fit(theta, float(objective), float(residual), steps, bool(np.isfinite(objective)))
-
-
-@jax.jit
-def _sgd(problem: Problem) -> tuple[Theta, Loss]:
-    size = _size(problem, problem.theta0)
-    ridge = _raised(problem.ridge, size)
-    rate = 1 / (2 * jnp.where(size > 0, size, 1.0))
-    count = jnp.maximum(jnp.sum(problem.weights), 1)
-
-    def loss(theta: Theta, i: Array) -> Array:
-        alone = problem.weights * (jnp.arange(len(problem.weights)) == i)
-        values = problem.rows.values(theta)
-        return _objective(problem._replace(weights=alone), ridge / count, theta, values)[0]
-
-    def one(i: Array, theta: Theta) -> Theta:
-        step = rate * problem.weights[i]
-        return jax.tree.map(lambda leaf, g: leaf - step * g, theta, jax.grad(loss)(theta, i))
-
-    theta = jax.lax.fori_loop(0, len(problem.weights), one, problem.theta0)
-    return theta, _objective(problem, ridge, theta, problem.rows.values(theta))
-
-
-def sgd(problem: Problem) -> Fit:
-    """One pass of stochastic gradient descent (Neural-CBO, Algorithm 4): not an optimum of (*).
-
-    A step of this length would meet a row of average size exactly, were it linear.
-    """
-    theta, (objective, residual) = _sgd(problem)
-    steps = int(np.asarray(problem.weights).sum())
-    return Fit(theta, float(objective), float(residual), steps, bool(np.isfinite(objective)))
