@@ -21,8 +21,8 @@ from neurobo.networks.mlp import MLP
 from neurobo.networks.selection import network_for
 from neurobo.search import trust_region as trust
 from neurobo.search.trust_region import RADIUS, Region
-from neurobo.surrogates import evidence, image_evidence
 from neurobo.surrogates import gaussian_process as gp
+from neurobo.surrogates import image_evidence, leave_one_out, refit_schedule
 from neurobo.surrogates.hyperparameters import Hyper
 from neurobo.surrogates.posterior import means
 from neurobo.surrogates.refit_schedule import Logarithms
@@ -150,6 +150,6 @@ def hyper_for(
     assert isinstance(network, MLP)
     wide = InfiniteWidthMLP.of(network)
     if gamma == "evidence":
-        return evidence.scheduled(data, wide, ard=ard, noise=noise, start=start)
-    best = evidence.by_leaving_out(data, wide)
+        return refit_schedule.scheduled(data, wide, ard=ard, noise=noise, start=start)
+    best = leave_one_out.by_leaving_out(data, wide)
     return Hyper((best, best), 1.0, noise or 0.0, ones)

@@ -23,7 +23,7 @@ from neurobo.algorithm.registry import given_later, options, register
 from neurobo.data.observations import Data
 from neurobo.errors import check_choice, check_flag, check_number
 from neurobo.networks.infinite_width import InfiniteWidthMLP
-from neurobo.surrogates import evidence
+from neurobo.surrogates import refit_schedule
 from neurobo.surrogates.gaussian_process import GP, GPSurrogate
 from neurobo.surrogates.posterior import Function, with_fantasies
 from neurobo.surrogates.refit_schedule import Logarithms
@@ -77,7 +77,9 @@ class NTKGP:
         return InfiniteWidthMLP(self.depth, self.activation, self.kernel, self.sphere)
 
     def hyper(self, data: Data) -> evidence.Hyper:
-        return evidence.scheduled(data, self.wide, ard=self.ard, noise=self.noise, start=self.start)
+        return refit_schedule.scheduled(
+            data, self.wide, ard=self.ard, noise=self.noise, start=self.start
+        )
 
     def surrogate(self, data: Data) -> GPSurrogate:
         return GPSurrogate(self.wide, self.hyper(data))
