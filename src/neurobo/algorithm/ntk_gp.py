@@ -25,6 +25,7 @@ from neurobo.errors import check_choice, check_flag, check_number
 from neurobo.networks.infinite_width import InfiniteWidthMLP
 from neurobo.surrogates import refit_schedule
 from neurobo.surrogates.gaussian_process import GP, GPSurrogate
+from neurobo.surrogates.hyperparameters import Hyper
 from neurobo.surrogates.posterior import Function, with_fantasies
 from neurobo.surrogates.refit_schedule import Logarithms
 
@@ -76,7 +77,7 @@ class NTKGP:
     def wide(self) -> InfiniteWidthMLP:
         return InfiniteWidthMLP(self.depth, self.activation, self.kernel, self.sphere)
 
-    def hyper(self, data: Data) -> evidence.Hyper:
+    def hyper(self, data: Data) -> Hyper:
         return refit_schedule.scheduled(
             data, self.wide, ard=self.ard, noise=self.noise, start=self.start
         )
