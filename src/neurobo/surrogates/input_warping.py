@@ -1,4 +1,4 @@
-"""Input warping: columns warped at one end so that wide networks explain the values best.
+"""Input warping: columns stretched at one end so that wide networks explain the values best.
 
 A learning rate between 1e-5 and 0.1 matters by its logarithm; who forgets to say so leaves nearly
 all that happens to a thousandth of the range. The strength t of each column's warping is found with
