@@ -94,6 +94,7 @@ def options(cls: type[T]) -> type[T]:
     fields = dataclasses.fields(cls)  # type: ignore[arg-type]
     names, hidden = ([f.name for f in fields if f.repr is shown] for shown in (True, False))
     init = cls.__init__
+    cls.__no_type_check__ = True  # type: ignore[attr-defined]  # the constructor refuses by itself
 
     def checked(self: Any, **given: Any) -> None:
         unknown = sorted(given.keys() - {*names, *hidden})
