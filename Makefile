@@ -39,10 +39,11 @@ test-slow: $(READY)  ## statistics that take too long for every day
 test-wheel: $(READY)  ## build the packages and follow README and quickstart in an empty environment
 	$(BIN)/python tests/wheel.py
 
-lint: $(READY)       ## ruff and mypy
+lint: $(READY)       ## ruff, mypy and the contracts of imports
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
 
 format: $(READY)     ## let ruff rewrite the layout
 	$(BIN)/ruff check --fix .

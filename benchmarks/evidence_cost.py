@@ -26,11 +26,11 @@ from botorch.models import SingleTaskGP
 from gpytorch.mlls import ExactMarginalLogLikelihood
 
 from neurobo.data.observations import Data
-from neurobo.networks.infinite_width import Wide
-from neurobo.surrogates import evidence
+from neurobo.networks.infinite_width import InfiniteWidthMLP
+from neurobo.surrogates import marginal_likelihood
 
 N, D, BEFORE = 200, 20, 182
-WIDE = Wide(1, "erf")
+WIDE = InfiniteWidthMLP(1, "erf")
 
 
 def problem(name: str, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -68,10 +68,10 @@ def main() -> None:
         print(f"{name:7} BoTorch SingleTaskGP      {peer:.3f}")
         with jax.enable_x64(True):
             for ard in (False, True):
-                before = evidence.search(Data.pad(x[:BEFORE], y[:BEFORE]), WIDE, ard=ard)
+                before = marginal_likelihood.search(Data.pad(x[:BEFORE], y[:BEFORE]), WIDE, ard=ard)
                 for what, start in (("update", before), ("from scratch", None)):
                     ours = seconds(
-                        lambda start=start, ard=ard, x=x, y=y: evidence.search(  # type: ignore[misc]
+                        lambda start=start, ard=ard, x=x, y=y: marginal_likelihood.search(  # type: ignore[misc]
                             Data.pad(x, y), WIDE, ard=ard, start=start
                         )
                     )

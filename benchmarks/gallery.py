@@ -26,8 +26,7 @@ class Members:
     """Single members of an ensemble, fresh ones for each draw, like the other panels."""
 
     def __init__(self, **options: Any) -> None:
-        self.score = neurobo.DeepEnsemble(acquisition="draw", **options).score
-        self.region = neurobo.DeepEnsemble().region
+        self.decide = neurobo.DeepEnsemble(acquisition="draw", **options).decide
 
 
 def panels(path: Path, where: np.ndarray, algorithms: dict[str, Any], draws: int) -> None:

@@ -51,7 +51,7 @@ def measure(name: str, n: int) -> dict[str, Any]:
     import optuna
 
     from neurobo.bench.peers import Task, method
-    from neurobo.bench.problem import Outcome
+    from neurobo.bench.problem import Evaluation
     from neurobo.space.search_space import Space
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -62,7 +62,7 @@ def measure(name: str, n: int) -> dict[str, Any]:
 
     def tell(params: Any) -> None:
         value = f(np.array(list(params.values()))) + 0.1 * rng.normal()
-        optimiser.tell(params, Outcome(value))
+        optimiser.tell(params, Evaluation(value))
 
     anywhere = rng.uniform(-1, 1, (n - n // 2, D))
     near = np.clip(0.1 + 0.15 * rng.normal(size=(n // 2, D)), -1, 1)

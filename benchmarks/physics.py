@@ -37,7 +37,6 @@ from neurobo.bench.records import Job
 from neurobo.bench.run_one import run_on
 from neurobo.bench.stats import LEVEL, adjusted, lower
 from neurobo.errors import NeuroboWarning
-from neurobo.physics import warnings as law_doubts
 from neurobo.physics.pde import laplacian
 from neurobo.search.initial_design import default_size
 
@@ -79,7 +78,6 @@ def run(name: str, label: str, seed: int) -> dict[str, Any]:
         about = replace(about, laws=(helmholtz,))
     budget, n_start = BUDGETS[name], default_size(about.space, lawful=label == OWN)
     chosen = OURS if label in ONLY_HEAT else label
-    law_doubts.forget()  # each run is a user of its own, who has not been warned
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", NeuroboWarning)
         found = run_on(about, method(chosen), Job(name, chosen, seed, budget, n_start))

@@ -22,23 +22,24 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from neurobo.networks.architectures import MLP
-from neurobo.training import solver as solve
+from neurobo.networks.mlp import MLP
+from neurobo.training import gauss_newton, gradient_descent
 from neurobo.training.blas_threads import one_blas_thread
+from neurobo.training.problem import TrainingProblem
 from neurobo.training.residuals import ValueRows
 
 CASES = [(64, MLP(5000, 1, "tanh")), (128, MLP(256, 2, "relu")), (256, MLP(1024, 1, "tanh"))]
 DIM, STEPS, RIDGE, GAMMA = 6, 5000, 1e-2, 1.5
 
 
-def pose(n: int, network: MLP) -> solve.Problem:
+def pose(n: int, network: MLP) -> TrainingProblem:
     rng = np.random.default_rng(0)
     x = rng.uniform(-1, 1, (n, DIM))
     y = np.sin(3 * x[:, 0]) + x[:, 1] * x[:, 2] + 0.1 * rng.normal(size=n)
     y = (y - y.mean()) / y.std()
     rows = ValueRows(network, jnp.array([GAMMA, GAMMA]), jnp.asarray(x))
     theta0 = jax.jit(network.init, static_argnums=1)(jax.random.key(1), DIM)
-    return solve.Problem(rows, jnp.asarray(y), jnp.ones(n), jnp.asarray(RIDGE), theta0)
+    return TrainingProblem(rows, jnp.asarray(y), jnp.ones(n), jnp.asarray(RIDGE), theta0)
 
 
 def timed(call: Callable[[], Any], repeats: int) -> tuple[Any, float]:
@@ -57,9 +58,9 @@ def compilation(function: Any, *arguments: Any) -> float:
     return time.perf_counter() - began
 
 
-def steps_to_pass(problem: solve.Problem, goal: float) -> int:
+def steps_to_pass(problem: TrainingProblem, goal: float) -> int:
     for steps in range(1, 61):
-        if solve.gauss_newton(problem, max_steps=steps, tolerance=0.0).objective <= goal:
+        if gauss_newton.gauss_newton(problem, max_steps=steps, tolerance=0.0).objective <= goal:
             return steps
     raise SystemExit(f"Gauss-Newton did not reach {goal} in 60 steps")
 
@@ -67,16 +68,18 @@ def steps_to_pass(problem: solve.Problem, goal: float) -> int:
 def compare(n: int, network: MLP) -> list[str]:
     with jax.enable_x64(True):
         problem = pose(n, network)
-        adam_compile = compilation(solve._adam, problem, STEPS, 1e-3)
-        newton_compile = compilation(solve._step, problem, solve.first_state(problem))
-        (_, (reached, _)), adam = timed(lambda: solve._adam(problem, STEPS, 1e-3), 1)
+        adam_compile = compilation(gradient_descent._adam, problem, STEPS, 1e-3)
+        newton_compile = compilation(gauss_newton._step, problem, gauss_newton.first_state(problem))
+        (_, (reached, _)), adam = timed(lambda: gradient_descent._adam(problem, STEPS, 1e-3), 1)
         goal = float(reached)
     single = jax.tree.map(lambda a: a.astype(np.float32), problem)
-    _, adam32 = timed(lambda: solve._adam(single, STEPS, 1e-3), 1)
+    _, adam32 = timed(lambda: gradient_descent._adam(single, STEPS, 1e-3), 1)
     with jax.enable_x64(True), one_blas_thread():
         steps = steps_to_pass(problem, goal)
-        _, newton = timed(lambda: solve.gauss_newton(problem, max_steps=steps, tolerance=0.0), 7)
-        end = solve.gauss_newton(problem, max_steps=60, tolerance=1e-6).objective
+        _, newton = timed(
+            lambda: gauss_newton.gauss_newton(problem, max_steps=steps, tolerance=0.0), 7
+        )
+        end = gauss_newton.gauss_newton(problem, max_steps=60, tolerance=1e-6).objective
     return [
         str(n),
         f"{network.depth}×{network.width} {network.activation}",

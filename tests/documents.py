@@ -12,9 +12,13 @@ def documents() -> list[Path]:
     return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
+def python_blocks(text: str) -> list[str]:
+    return re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+
+
 def python_script(text: str) -> str:
     """The Python blocks of a text, as one program."""
-    return "\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL))
+    return "\n".join(python_blocks(text))
 
 
 def shell_script(text: str) -> str:

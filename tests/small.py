@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 import pytest
@@ -10,15 +11,13 @@ import neurobo
 from neurobo.algorithm import Algorithm
 from neurobo.algorithm.registry import build
 
-_OPTIONS = {
-    "auto": {},
-    "ntk-gp": {},
-    "deep-ensemble": {"width": 16, "members": 3},
-}
+SMALL = {"width": 16, "members": 3}
+"""For the options that an algorithm has; `members` of `auto` are names."""
 
 
 def small(name: str) -> Algorithm:
-    return build(name, **_OPTIONS.get(name, {"width": 16}))
+    options = {field.name: field.type for field in fields(build(name))}  # type: ignore[arg-type]
+    return build(name, **{k: v for k, v in SMALL.items() if options.get(k) in ("int", int)})
 
 
 WITH_A_LAW = "pinn-bo"

@@ -15,8 +15,9 @@ from typer.main import get_command
 
 import neurobo
 from neurobo.cli.app import app
-from neurobo.studies.reference import reference
-from neurobo.studies.schema import (
+from neurobo.studies.file.reader import read_study
+from neurobo.studies.file.reference import reference
+from neurobo.studies.file.schema import (
     Budget,
     Lease,
     Objective,
@@ -25,7 +26,6 @@ from neurobo.studies.schema import (
     PoolTable,
     StudyTable,
 )
-from neurobo.studies.study_file import read_study
 
 DOCUMENTS = [path for path in documents() if "```python" in path.read_text()]
 STUDIES = {
@@ -113,7 +113,7 @@ def test_shell_blocks_run(title: str, tmp_path: Path) -> None:
 
 
 def test_the_reference_of_study_files_is_current() -> None:
-    """If not: python -m neurobo.studies.reference > docs/study-file.md."""
+    """If not: python -m neurobo.studies.file.reference > docs/study-file.md."""
     assert (ROOT / "docs" / "study-file.md").read_text() == reference()
 
 

@@ -99,7 +99,7 @@ assert threads() == before, (before, threads())
 
 def test_functions_keep_their_names_when_their_files_are_imported() -> None:
     program = """
-import neurobo.suggestion, neurobo.minimize, neurobo.algorithms.neural_greedy
+import neurobo.suggestion, neurobo.running.minimisation, neurobo.algorithm.neural_greedy
 assert neurobo.suggest.__name__ == "suggest" and callable(neurobo.suggest)
 assert neurobo.minimize.__name__ == "minimize" and callable(neurobo.minimize)
 assert "auto" in neurobo.algorithms()

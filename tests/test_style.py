@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
@@ -12,16 +13,36 @@ import pytest
 ROOT = Path(__file__).parent.parent
 
 
+BIN = Path(sys.executable).parent
+
+
 @pytest.mark.parametrize(
     "command",
-    [["ruff", "check", "."], ["ruff", "format", "--check", "."], ["mypy"]],
-    ids=["ruff", "layout", "types"],
+    [
+        ["ruff", "check", "."],
+        ["ruff", "format", "--check", "."],
+        ["mypy"],
+        ["lint-imports", "--no-cache"],
+    ],
+    ids=["ruff", "layout", "types", "imports"],
 )
 def test_source_is_clean(command: list[str]) -> None:
+    program, *arguments = command
     done = subprocess.run(
-        [sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True, check=False
+        [BIN / program, *arguments], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("room", ["space", "physics"])
+def test_the_core_imports_only_distributions_from_optuna(room: str) -> None:
+    for path in (ROOT / "src" / "neurobo" / room).rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom):
+                names.append(node.module or "")
+            optunas = {name for name in names if name.split(".")[0] == "optuna"}
+            assert optunas <= {"optuna.distributions"}, path
 
 
 def test_stored_data_are_never_executed() -> None:

@@ -11,9 +11,11 @@ import jax
 import numpy as np
 import optuna
 import pytest
-from small import ALGORITHMS, EVERY_DAY, TWO_FAST
+from documents import ROOT, python_blocks
+from small import ALGORITHMS, EVERY_DAY, TWO_FAST, WITH_A_LAW, small
 
 import neurobo
+from neurobo.algorithm import registry
 from neurobo.errors import InvalidInput, SpaceExhausted
 from neurobo.space.search_space import Space
 
@@ -83,6 +85,20 @@ def test_every_algorithm_in_every_space(name: str, kind: str) -> None:
         space, history, n=3, algorithm=algorithm, seed=1, pending=pending, n_startup_trials=0
     )
     assert points == again
+
+
+def test_the_documented_example_keeps_the_contract(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The algorithm of docs/add-an-algorithm.md, registered, like one of our own."""
+    monkeypatch.setattr(registry, "_REGISTRY", dict(registry._REGISTRY))
+    example, *_ = python_blocks((ROOT / "docs" / "add-an-algorithm.md").read_text("utf-8"))
+    exec(example, {})
+    (name,) = set(neurobo.algorithms()) - set(ALGORITHMS) - {WITH_A_LAW}
+    monkeypatch.setitem(ALGORITHMS, name, small(name))
+    for kind in SPACES:
+        test_every_algorithm_in_every_space(name, kind)
+    test_with_nothing_known_there_is_still_a_suggestion(name)
+    test_odd_values_give_distinct_finite_points(name, [1e300, -1e300] * 20)
+    test_a_thousand_copies_of_one_point(name)
 
 
 @pytest.mark.parametrize("name", TWO_FAST)

@@ -25,17 +25,18 @@ if TYPE_CHECKING:
     from neurobo.algorithm import algorithms as algorithms
     from neurobo.analysis import plots as plots
     from neurobo.analysis.recommendation import recommend as recommend
+    from neurobo.data.content_cache import clear_caches as clear_caches
     from neurobo.errors import EvaluationFailed as EvaluationFailed
     from neurobo.errors import NeuroboError as NeuroboError
     from neurobo.errors import SpaceExhausted as SpaceExhausted
     from neurobo.integrations.optuna.sampler import NeuroSampler as NeuroSampler
+    from neurobo.integrations.stateless import suggest as suggest
     from neurobo.physics import PDE as PDE
     from neurobo.running.minimisation import minimize as minimize
     from neurobo.space.distributions import categorical as Categorical  # noqa: N812
     from neurobo.space.distributions import float_range as Float  # noqa: N812
     from neurobo.space.distributions import int_range as Int  # noqa: N812
     from neurobo.space.pool import Pool as Pool
-    from neurobo.suggestion import suggest as suggest
 
 __version__ = "0.1.0"
 
@@ -60,11 +61,12 @@ _HOME = {
     "NeuroboError": ("neurobo.errors", "NeuroboError"),
     "SpaceExhausted": ("neurobo.errors", "SpaceExhausted"),
     "algorithms": ("neurobo.algorithm", "algorithms"),
+    "clear_caches": ("neurobo.data.content_cache", "clear_caches"),
     "minimize": ("neurobo.running.minimisation", "minimize"),
     "physics": ("neurobo.physics", ""),
     "plots": ("neurobo.analysis.plots", ""),
     "recommend": ("neurobo.analysis.recommendation", "recommend"),
-    "suggest": ("neurobo.suggestion", "suggest"),
+    "suggest": ("neurobo.integrations.stateless", "suggest"),
 }
 
 __all__ = [
@@ -88,6 +90,7 @@ __all__ = [
     "Pool",
     "SpaceExhausted",
     "algorithms",
+    "clear_caches",
     "minimize",
     "physics",
     "plots",

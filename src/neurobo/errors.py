@@ -1,8 +1,15 @@
-"""Everything neurobo raises on purpose. Messages say the rule, then what was given."""
+"""Everything neurobo raises on purpose, and the checks of arguments that raise it.
+
+Messages say the rule, then what was given.
+"""
 
 import difflib
 import math
+import secrets
 from collections.abc import Collection, Iterable
+from importlib import import_module
+from numbers import Integral
+from types import ModuleType
 from typing import Any
 
 
@@ -41,6 +48,15 @@ def did_you_mean(word: Any, choices: Iterable[Any]) -> str:
     return f"; did you mean {known[near[0]]!r}?" if near else ""
 
 
+def short_repr(value: Any, most: int = 200) -> str:
+    """The beginning of a value's repr, which may be long, or fail."""
+    try:
+        text = repr(value)
+    except Exception:
+        return f"an object of type {type(value).__name__}"
+    return text if len(text) <= most else text[:most] + " …"
+
+
 def check_number(
     name: str, value: Any, *, above: float | None = None, least: float | None = None
 ) -> None:
@@ -73,3 +89,23 @@ def check_count(name: str, value: Any, *, least: int = 1) -> None:
     """Refuse anything but a whole number of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise InvalidInput(f"{name} must be a whole number of at least {least}, got {value!r}")
+
+
+def check_seed(seed: Any) -> int:
+    """The given seed, or a fresh one if it is None."""
+    if seed is None:
+        return secrets.randbits(32)
+    if isinstance(seed, bool) or not isinstance(seed, Integral) or not 0 <= int(seed) < 2**63:
+        raise InvalidInput(f"seed must be a whole number from 0 to 2**63 - 1, got {seed!r}")
+    return int(seed)
+
+
+def require(package: str, *, extra: str = "bench") -> ModuleType:
+    """Import an optional package, or say what to install."""
+    try:
+        return import_module(package)
+    except ImportError as error:
+        raise MissingPackage(
+            f"this needs the package {package!r}; install the extra: "
+            f"pip install 'neurobo[{extra}]' (it could not be imported: {error})"
+        ) from error

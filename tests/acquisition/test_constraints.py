@@ -14,12 +14,15 @@ from scipy.stats import norm
 from small import ALGORITHMS
 
 import neurobo
-from neurobo.acquisition.constraints import Bounds, Feasibility, Reaching, Within, search
-from neurobo.acquisition.functions import log_probability
-from neurobo.data.observations import CRASH, Data, Scale, Trials
+from neurobo.acquisition.constraints import Bounds, Feasibility, Reaching, Within, constrained
+from neurobo.acquisition.normal_tails import log_probability
+from neurobo.data.observations import CRASH, Data
+from neurobo.data.scaling import Scale
+from neurobo.data.trials import Trials
 from neurobo.errors import InvalidInput, NeuroboWarning
-from neurobo.integrations.optuna.sampler import trials_of_study
-from neurobo.search.optimiser import evaluate, minimise
+from neurobo.integrations.optuna.history import trials_of_study
+from neurobo.search.optimiser import minimise
+from neurobo.search.scoring import evaluate
 from neurobo.space.search_space import Space
 from neurobo.suggestion import Plan, next_points
 
@@ -78,15 +81,15 @@ def test_noisy_constraints_are_judged_by_what_is_expected(x64: None) -> None:
     known[lucky][2]["disc"] = -0.1
     told = np.array([c["disc"] for _, _, c in known])
     _, judged = Feasibility(width=64).learn(jax.random.key(0), _data(known), 0)
-    assert judged.excess is not None
-    wrong = np.mean((judged.excess <= 0) != (outside <= 0))
+    assert judged.violation is not None
+    wrong = np.mean((judged.violation <= 0) != (outside <= 0))
     assert wrong < np.mean((told <= 0) != (outside <= 0))
-    assert judged.excess[lucky] > 0
+    assert judged.violation[lucky] > 0
 
     exact = _history(lambda p: {"disc": _disc(p)}, 40)
     _, judged = Feasibility(width=64).learn(jax.random.key(0), _data(exact), 0)
-    assert judged.excess is not None
-    np.testing.assert_array_equal(judged.excess <= 0, outside <= 0)
+    assert judged.violation is not None
+    np.testing.assert_array_equal(judged.violation <= 0, outside <= 0)
 
 
 @pytest.mark.slow
@@ -103,9 +106,9 @@ def test_bounds_by_theory_grow_with_noise_and_observations(x64: None) -> None:
 
 @pytest.mark.parametrize("c", [-4.0, 0.0, 4.0])
 def test_a_constant_constraint_says_only_on_which_side_it_is(c: float) -> None:
-    (limit,) = _data(_history(lambda p: {"same": c})).limits
+    (limit,) = _data(_history(lambda p: {"same": c})).constraints
     assert np.all(limit.data.y == 0)
-    assert limit.highest == -np.sign(c)
+    assert limit.threshold == -np.sign(c)
 
 
 def test_constraints_are_aligned_by_name_and_may_be_partial() -> None:
@@ -113,8 +116,8 @@ def test_constraints_are_aligned_by_name_and_may_be_partial() -> None:
     history[2] = (history[2][0], None, {"a": 1.0})  # failed, with one constraint
     history[4] = (history[4][0], history[4][1], {"b": 2.0})
     data = _data(history)
-    assert [limit.name for limit in data.limits] == ["a", "b"]
-    a, b = data.limits
+    assert [limit.name for limit in data.constraints] == ["a", "b"]
+    a, b = data.constraints
     assert (data.n, a.data.n, b.data.n) == (5, 5, 5)
     assert np.isnan(a.known).tolist() == [False, False, False, True, False]
     assert 1.0 in a.data.values  # also of the failed trial
@@ -125,14 +128,14 @@ def test_observations_are_judged_by_value_or_else_by_expectation(x64: None) -> N
     for i in (3, 7, 11):
         history[i] = (*history[i][:2], {})
     _, data = Feasibility(width=64).learn(jax.random.key(0), _data(history), 0)
-    assert data.excess is not None
+    assert data.violation is not None
     true = np.array([_disc(p) for p, *_ in history])
     told = [i for i in range(24) if i not in (3, 7, 11)]
-    np.testing.assert_array_equal(data.excess[told] > 0, true[told] > 0)
+    np.testing.assert_array_equal(data.violation[told] > 0, true[told] > 0)
     for i in (3, 7, 11):  # far from the edge the networks know
         if abs(true[i]) > 1:
-            assert (data.excess[i] > 0) == (true[i] > 0)
-    assert set(data.eligible) == set(np.flatnonzero(data.excess <= 0))
+            assert (data.violation[i] > 0) == (true[i] > 0)
+    assert set(data.eligible) == set(np.flatnonzero(data.violation <= 0))
 
 
 @pytest.mark.slow
@@ -145,8 +148,8 @@ def test_the_bound_is_optimistic_and_cautious_in_turn(x64: None) -> None:
 
 def _search(history: History, number: int = 0) -> tuple[Any, Bounds, Data]:
     bounds, data = Feasibility(width=32).learn(jax.random.key(0), _data(history), number)
-    score = FAST.score(jax.random.key(0), data, number)
-    return search(score, bounds, data, number, None)[0], bounds, data
+    score = FAST.decide(jax.random.key(0), data, number).score
+    return constrained(score, bounds, data), bounds, data
 
 
 def test_only_allowed_points_are_scored(x64: None) -> None:
@@ -285,7 +288,7 @@ def test_a_crash_is_a_limit_of_its_own() -> None:
     trials = Trials(
         points, [1.0, math.nan, 2.0, math.nan], [], [{}] * 4, [False, True, False, False]
     )
-    (limit,) = Data.of(Space.of(SPACE), trials).limits
+    (limit,) = Data.of(Space.of(SPACE), trials).constraints
     assert limit.name == CRASH
     assert limit.data.n == 3  # the fourth was stopped: nobody knows
     plan = Plan(FAST, 0, 0, "sobol", learn_failures=True)

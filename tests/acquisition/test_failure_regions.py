@@ -13,7 +13,8 @@ from scipy.stats import qmc
 import neurobo
 from neurobo.acquisition.constraints import Feasibility
 from neurobo.acquisition.failure_regions import ENOUGH, explained
-from neurobo.data.observations import CRASH, Data, Trials
+from neurobo.data.observations import CRASH, Data
+from neurobo.data.trials import Trials
 from neurobo.errors import InvalidInput, NeuroboWarning
 from neurobo.space.search_space import Space
 
@@ -25,7 +26,7 @@ def _explained(x: np.ndarray, failed: np.ndarray) -> float:
     values = np.where(failed, math.nan, np.sum(x**2, axis=1))
     trials = Trials([space.params(p) for p in x], values.tolist(), crashed=failed.tolist())
     data = Data.of(space, trials)
-    (limit,) = data.limits
+    (limit,) = data.constraints
     with jax.enable_x64(True):
         return explained(limit, Feasibility().network(data, CRASH))
 

@@ -7,17 +7,21 @@ import pytest
 from jax.test_util import check_grads
 from scipy import integrate, stats
 
-from neurobo.acquisition.functions import LogExpectedImprovement, LowerBound, log_improvement
+from neurobo.acquisition.confidence_bound import LowerConfidenceBound
+from neurobo.acquisition.expected_improvement import LogExpectedImprovement
+from neurobo.acquisition.normal_tails import log_improvement
 from neurobo.data.observations import Data
-from neurobo.networks.infinite_width import Wide
+from neurobo.networks.infinite_width import InfiniteWidthMLP
 from neurobo.surrogates import gaussian_process as gp
-from neurobo.surrogates.evidence import Hyper
+from neurobo.surrogates.hyperparameters import Hyper
 
 
 def _posterior() -> gp.GP:
     rng = np.random.default_rng(0)
     x, y = rng.uniform(-1, 1, (8, 2)), rng.normal(size=8)
-    return gp.condition(Data.pad(x, y), Wide(1, "erf"), Hyper((1.5, 0.7), 1.0, 0.01, (1.0, 1.0)))
+    return gp.condition(
+        Data.pad(x, y), InfiniteWidthMLP(1, "erf"), Hyper((1.5, 0.7), 1.0, 0.01, (1.0, 1.0))
+    )
 
 
 @pytest.mark.parametrize("z", [-6.0, -2.0, -0.3, 0.0, 1e-9, 0.7, 4.0])
@@ -54,7 +58,9 @@ def test_scores_are_what_they_say(x64: None) -> None:
     score = LogExpectedImprovement(found, jnp.asarray(best))
     error = gain.std(axis=0) / np.sqrt(len(gain))
     assert np.all(np.abs(np.exp(-np.asarray(score(at))) - gain.mean(axis=0)) <= 5 * error + 1e-12)
-    np.testing.assert_allclose(LowerBound(found, jnp.asarray(4.0))(at), mean - 2 * sd, rtol=1e-10)
+    np.testing.assert_allclose(
+        LowerConfidenceBound(found, jnp.asarray(4.0))(at), mean - 2 * sd, rtol=1e-10
+    )
 
 
 @pytest.mark.slow
@@ -62,7 +68,7 @@ def test_gradients_are_right_and_finite_at_observations(x64: None) -> None:
     found = _posterior()
     for score in (
         LogExpectedImprovement(found, jnp.asarray(-1.0)),
-        LowerBound(found, jnp.asarray(4.0)),
+        LowerConfidenceBound(found, jnp.asarray(4.0)),
     ):
         total = jax.jit(lambda x, score=score: jnp.sum(score(jnp.asarray(x))))
         check_grads(total, (jnp.array([[0.1, -0.3], [0.7, 0.2]]),), 1, atol=1e-4, rtol=1e-4)

@@ -13,12 +13,12 @@ from scipy.stats import norm
 import neurobo
 from neurobo.acquisition.noisy_improvement import Truths, noisy_improvement, truths
 from neurobo.data.observations import Data
-from neurobo.networks.infinite_width import Wide
+from neurobo.networks.infinite_width import InfiniteWidthMLP
 from neurobo.surrogates import gaussian_process as gp
-from neurobo.surrogates.evidence import Hyper
+from neurobo.surrogates.hyperparameters import Hyper
 
 HYPER = Hyper(gamma=(1.5, 0.7), scale=1.7, noise=0.1, scales=(1.0, 0.6))
-WIDE = Wide(1, "erf")
+WIDE = InfiniteWidthMLP(1, "erf")
 RNG = np.random.default_rng(0)
 X, Y = RNG.uniform(-1, 1, (6, 2)), RNG.normal(size=6)
 AT = RNG.uniform(-1, 1, (5, 2))
@@ -101,7 +101,9 @@ def test_every_suggestion_has_truths_of_its_own(x64: None) -> None:
     data, key = Data.pad(X, Y), jax.random.key(0)
 
     def scores(noise: float, number: int) -> np.ndarray:
-        return np.asarray(neurobo.NTKGP(noise=noise).score(key, data, number)(jnp.asarray(AT)))
+        return np.asarray(
+            neurobo.NTKGP(noise=noise).decide(key, data, number).score(jnp.asarray(AT))
+        )
 
     assert np.all(scores(0.2, 1) == scores(0.2, 1))
     assert np.max(np.abs(scores(0.2, 1) - scores(0.2, 2))) > 0.01
@@ -113,8 +115,8 @@ def test_what_is_known_to_be_noisy_is_averaged_over_more_truths(x64: None) -> No
     plain = Data.pad(X, Y)
 
     def change(data: Data) -> float:
-        score = neurobo.NTKGP(noise=0.2).score
-        a, b = (score(jax.random.key(0), data, i)(jnp.asarray(AT)) for i in (1, 2))
+        decide = neurobo.NTKGP(noise=0.2).decide
+        a, b = (decide(jax.random.key(0), data, i).score(jnp.asarray(AT)) for i in (1, 2))
         return float(jnp.max(jnp.abs(a - b)))
 
     assert change(replace(plain, noisy=True)) < change(plain) / 2

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
 from typing import Any
 
 import jax
@@ -16,26 +15,22 @@ from jax.flatten_util import ravel_pytree
 from scipy.stats import multivariate_normal
 
 import neurobo
+from neurobo.acquisition.exploration import pinn_nu
+from neurobo.acquisition.physics_exploration import theory_nu
 from neurobo.algorithm import PINNBO
-from neurobo.data.observations import Data, Trials, units
+from neurobo.data.observations import Data
+from neurobo.data.scaling import units
+from neurobo.data.trials import Trials
 from neurobo.errors import InvalidInput, NeuroboWarning
-from neurobo.networks.architectures import MLP
-from neurobo.networks.infinite_width import information_gain
-from neurobo.physics import evidence as law_evidence
-from neurobo.physics.evidence import Kernels
+from neurobo.networks.information import information_gain
+from neurobo.networks.mlp import MLP
+from neurobo.physics import marginal_likelihood
+from neurobo.physics.conditioning import Known, PhysicsHyper, condition, known
 from neurobo.physics.features import features
 from neurobo.physics.laws import bind
+from neurobo.physics.marginal_likelihood import PhysicsKernels
 from neurobo.physics.pde import PDE, d2, laplacian, partial
-from neurobo.physics.surrogate import (
-    Hyper,
-    Known,
-    condition,
-    draws,
-    known,
-    posterior,
-    trained,
-    trained_rows,
-)
+from neurobo.physics.surrogate import draws, posterior, trained, trained_rows
 from neurobo.space.search_space import Space
 
 FAST = PINNBO(width=128)
@@ -55,15 +50,15 @@ def _swing(ms: Any) -> Any:
     return 300 + 50 * np.exp(-0.2 * t) * (np.cos(pace * t) + 0.2 / pace * np.sin(pace * t))
 
 
-def _data(space: Space, points: list[Any], values: list[float], law: Any, sign: float = 1) -> Data:
-    found = Data.of(space, Trials([space.params(p) for p in points], values))
-    return replace(found, laws=bind(law, space, sign=sign))
+def _data(space: Space, points: list[Any], values: list[float]) -> Data:
+    return Data.of(space, Trials([space.params(p) for p in points], values))
 
 
 def _error(law: Any, algorithm: PINNBO = FAST) -> float:
     """Of the mean, as a share of the objective's spread."""
     space = Space.of(TIME)
-    data = _data(space, [{"ms": t} for t in SEEN], [float(_swing(t)) for t in SEEN], law)
+    data = _data(space, [{"ms": t} for t in SEEN], [float(_swing(t)) for t in SEEN])
+    algorithm = algorithm.with_laws(bind(law, space))
     line = np.linspace(0, 10_000, 101)
     with jax.enable_x64(True):
         found, _ = at(algorithm.posterior(jax.random.key(0), data), (line / 5000 - 1)[:, None])
@@ -97,7 +92,8 @@ def test_a_wrong_law_does_not_lead_to_a_network_that_is_rough_between_its_points
 
     def error(algorithm: PINNBO) -> float:
         x = space.encode([space.params(p) for p in points])
-        data = _data(space, points, plate(x).tolist(), wrong)
+        data = _data(space, points, plate(x).tolist())
+        algorithm = algorithm.with_laws(bind(wrong, space))
         with jax.enable_x64(True):
             found, _ = at(algorithm.posterior(jax.random.key(0), data), grid)
         location, spread = units(data.values)
@@ -137,7 +133,9 @@ AT = RNG.uniform(-1, 1, (5, 2))
 def _state(width: int = 8) -> Known:
     laws = bind(SCREENED, RECTANGLE)
     found = features(laws, MLP(width, 2, "tanh"), GAMMA, jax.random.key(1))
-    return known(found, Hyper(found.network, GAMMA, 0.7, 0.02, (0.01,)), Data.pad(X, Y), laws)
+    return known(
+        found, PhysicsHyper(found.network, GAMMA, 0.7, 0.02, (0.01,)), Data.pad(X, Y), laws
+    )
 
 
 def _dense(state: Known) -> tuple[np.ndarray, np.ndarray]:
@@ -220,7 +218,9 @@ def test_trained_networks_come_near_the_lemma_when_wide(x64: None) -> None:
     laws, n = bind(SCREENED, RECTANGLE), 100
     y = (2 + X[:, 0]) * (10 + 30 * X[:, 1]) / 3 + RNG.normal(size=7)
     found = features(laws, MLP(512, 1, "tanh"), GAMMA, jax.random.key(1))
-    state = known(found, Hyper(found.network, GAMMA, 0.7, 0.02, (0.01,)), Data.pad(X, y), laws)
+    state = known(
+        found, PhysicsHyper(found.network, GAMMA, 0.7, 0.02, (0.01,)), Data.pad(X, y), laws
+    )
     mean, sd = at(posterior(state), jnp.asarray(AT))
     keys = list(jax.random.split(jax.random.key(5), n))
     functions = trained(keys, state, laws, "posterior")
@@ -235,7 +235,9 @@ def test_evidence_is_the_likelihood_of_the_values_given_the_laws() -> None:
     k = rows @ rows.T / 30
     y, targets = rows[:4] @ np.ones(30) / 5, np.linspace(-1, 1, 7)
     noise = np.full(7, 0.3)
-    found = law_evidence.cost(Kernels(k[:4, :4], k[:4, 4:], k[4:, 4:]), y, targets, noise)
+    found = marginal_likelihood.cost(
+        PhysicsKernels(k[:4, :4], k[:4, 4:], k[4:, 4:]), y, targets, noise
+    )
     inner = np.linalg.solve(k[4:, 4:] + np.diag(noise), np.c_[k[4:, :4], targets])
     variance = found.scale**2
     covariance = variance * (k[:4, :4] - k[:4, 4:] @ inner[:, :4]) + found.noise * np.eye(4)
@@ -253,11 +255,11 @@ def test_a_law_that_is_not_linear(x64: None) -> None:
     law = PDE(lambda u, x: partial(u, 0)(x) + u(x) ** 2, n_points=32)
     space = Space.of([(0.0, 4.0)])
     seen = [0.2, 0.5, 3.5]
-    data = _data(space, [[v] for v in seen], [1 / (1 + v) for v in seen], law)
-    assert data.laws is not None
-    assert not data.laws.affine
-    hyper = Hyper(MLP(128, 1, "sin"), (1.6, 1.0), 1.0, 1e-8, (1e-5,))
-    state = condition(jax.random.key(0), data, data.laws, hyper)
+    data = _data(space, [[v] for v in seen], [1 / (1 + v) for v in seen])
+    laws = bind(law, space)
+    assert not laws.affine
+    hyper = PhysicsHyper(MLP(128, 1, "sin"), (1.6, 1.0), 1.0, 1e-8, (1e-5,))
+    state = condition(jax.random.key(0), data, laws, hyper)
     line = np.linspace(0, 4, 41)
     mean, _ = at(posterior(state), (line / 2 - 1)[:, None])
     predicted = state.units.location + state.units.spread * np.asarray(mean)
@@ -360,14 +362,12 @@ def test_bad_options_are_refused(options: dict[str, Any], rule: str) -> None:
 
 
 def test_theory_explores_more_where_laws_say_less(x64: None) -> None:
-    from neurobo.acquisition.exploration import pinn_nu
-
     assert pinn_nu(5.0, 0.0, 1.0, 0.0) > pinn_nu(5.0, 4.0, 1.0, 0.0) > 1.0
     assert pinn_nu(5.0, 5.0, 1.0, 0.0, delta=1.0) == pytest.approx(1.0)
     state = _state()
     gram = np.asarray(state.rows.values_only.gram(None))[:7, :7] / state.found.typical
     most = pinn_nu(float(information_gain(jnp.asarray(gram), 1.0)), 0.0, math.sqrt(0.02), 0.1)
-    assert 1.0 < PINNBO(nu="theory")._nu(state) < most
+    assert 1.0 < theory_nu(state) < most
 
 
 @pytest.mark.slow
@@ -390,8 +390,9 @@ def test_expected_improvement_chooses_where_it_is_affordable() -> None:
         space = Space.of([(0.0, 1.0)] * columns)
         law = PDE(lambda u, x: laplacian(u)(x), n_points=n_points)
         points = np.random.default_rng(0).random((6, columns)).tolist()
-        data = _data(space, points, list(range(6)), law)
-        found = [PINNBO(**options)._improves(data, number) for number in (6, 7)]
+        data = _data(space, points, list(range(6)))
+        algorithm = PINNBO(**options).with_laws(bind(law, space))
+        found = [algorithm._improves(data, number) for number in (6, 7)]
         assert options.get("acquisition") or not found[1]  # a draw at every other suggestion
         return found[0]
 
@@ -407,11 +408,11 @@ def test_only_draws_are_made_together(x64: None) -> None:
     space = Space.of([(0.0, 1.0)] * 2)
     points = np.random.default_rng(0).random((6, 2)).tolist()
     law = PDE(lambda u, x: laplacian(u)(x), n_points=32)
-    data = _data(space, points, [p[0] ** 2 + p[1] for p in points], law)
+    data = _data(space, points, [p[0] ** 2 + p[1] for p in points])
 
     def made(acquisition: Any, numbers: list[int]) -> int:
-        chosen = PINNBO(width=32, acquisition=acquisition)
-        return len(chosen.scores(jax.random.key(0), data, numbers))
+        chosen = PINNBO(width=32, acquisition=acquisition).with_laws(bind(law, space))
+        return len(chosen.decide_batch(jax.random.key(0), data, numbers))
 
     assert made("ts", [6, 7, 8]) == 3
     assert made("ei", [6, 7, 8]) == 1

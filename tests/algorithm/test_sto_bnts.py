@@ -15,8 +15,9 @@ import neurobo
 from neurobo.algorithm import STOBNTS
 from neurobo.data.observations import Data
 from neurobo.errors import InvalidInput
-from neurobo.networks.architectures import MLP
+from neurobo.networks.mlp import MLP
 from neurobo.surrogates.draws import Recipe, draw, draws
+from neurobo.surrogates.posterior import Function
 from neurobo.training.residuals import TangentRows
 
 RNG = np.random.default_rng(0)
@@ -27,6 +28,11 @@ GAMMA, NOISE, SCALE = (1.4, 0.6), 0.03, 0.8
 LINEAR = Recipe(NETWORK, GAMMA, noise=NOISE, scale=SCALE, surrogate="linear")
 N = 400
 at = jax.jit(lambda function, x: function(x))
+
+
+def _samples(algorithm: STOBNTS, data: Data, count: int) -> list[Function]:
+    decisions = algorithm.decide_batch(jax.random.key(0), data, range(count))
+    return [decision.score for decision in decisions]
 
 
 def _dense(theta: Any, x: np.ndarray) -> np.ndarray:
@@ -64,12 +70,15 @@ def test_linear_draws_have_the_exact_posterior_of_the_finite_network(x64: None) 
 
 
 def _without_randomness(data: Data, theta0: Any) -> np.ndarray:
-    from neurobo.training.solver import Problem, linear
+    from neurobo.training.gauss_newton import linear
+    from neurobo.training.problem import TrainingProblem
 
     gamma = jnp.asarray(GAMMA)
     rows = TangentRows(NETWORK, gamma, jnp.asarray(data.x), theta0)
     zero = jax.tree.map(jnp.zeros_like, theta0)
-    problem = Problem(rows, jnp.asarray(data.y), jnp.asarray(data.mask), jnp.asarray(NOISE), zero)
+    problem = TrainingProblem(
+        rows, jnp.asarray(data.y), jnp.asarray(data.mask), jnp.asarray(NOISE), zero
+    )
     (fit,) = linear([problem])
     return np.asarray(TangentRows(NETWORK, gamma, jnp.asarray(AT), theta0).values(fit.theta))
 
@@ -108,8 +117,8 @@ def test_a_batch_is_the_same_as_asking_again_and_again() -> None:
 def test_draws_are_fresh_in_each_suggestion_and_iteration(x64: None) -> None:
     algorithm = STOBNTS(width=32, gamma=1.5, linear=True)
     key = jax.random.key(0)
-    first, second = algorithm.scores(key, Data.pad(X, Y), [6, 7])
-    later = algorithm.score(key, Data.pad(X[:5], Y[:5]), 6)
+    first, second = (d.score for d in algorithm.decide_batch(key, Data.pad(X, Y), [6, 7]))
+    later = algorithm.decide(key, Data.pad(X[:5], Y[:5]), 6).score
     shared = [np.asarray(s.parts[0].theta0[0].weight) for s in (first, second, later)]  # type: ignore[attr-defined]
     own = [np.asarray(s.parts[0].direction[0].weight) for s in (first, second, later)]  # type: ignore[attr-defined]
     assert np.array_equal(shared[0], shared[1])
@@ -123,7 +132,7 @@ def test_beta_widens_the_draws_and_leaves_their_mean(x64: None) -> None:
     spreads, means = [], []
     for beta in (1.0, 3.0):
         algorithm = STOBNTS(width=64, gamma=1.5, noise=0.01, linear=True, beta=beta)
-        functions = algorithm.scores(jax.random.key(0), data, range(300))
+        functions = _samples(algorithm, data, 300)
         values = np.array([at(f, jnp.asarray(AT)) for f in functions])
         spreads.append(values.std(axis=0))
         means.append(values.mean(axis=0))
@@ -139,7 +148,7 @@ def test_without_perturbation_draws_agree_more(x64: None) -> None:
     sd = []
     for perturb in (True, False):
         algorithm = STOBNTS(width=64, gamma=1.5, noise=0.3, linear=True, perturb=perturb)
-        functions = algorithm.scores(jax.random.key(0), data, range(100))
+        functions = _samples(algorithm, data, 100)
         sd.append(np.array([at(f, jnp.asarray(X)) for f in functions]).std(axis=0).mean())
     assert sd[1] < 0.8 * sd[0]
 

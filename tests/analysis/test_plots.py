@@ -11,10 +11,10 @@ import pytest
 
 import neurobo
 from neurobo.analysis.plots import belief
-from neurobo.data.observations import standardise, units
+from neurobo.data.scaling import standardise, units
 from neurobo.errors import InvalidInput
+from neurobo.integrations.history import trials_of
 from neurobo.space.search_space import Space
-from neurobo.suggestion import trials_of
 
 SPACE = {"x": (0.0, 4.0)}
 HISTORY = [({"x": x}, 100 + 20 * math.sin(2 * x)) for x in (0.3, 1.0, 1.9, 2.6, 3.3, 3.8)]

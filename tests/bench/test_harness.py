@@ -17,7 +17,7 @@ import pytest
 from neurobo.bench import harness, suites
 from neurobo.bench.peers import method
 from neurobo.bench.peers.base import Method, Task
-from neurobo.bench.problem import Outcome, Problem, of_vector
+from neurobo.bench.problem import Evaluation, Problem, of_vector
 from neurobo.bench.problems import problem
 from neurobo.bench.records import Job, Record, Store, listed
 from neurobo.bench.run_one import run_on, start_design
@@ -65,8 +65,8 @@ def test_noise_is_told_and_truth_is_judged() -> None:
 
 
 def test_a_noisy_problem_without_truth_is_evaluated_again_at_its_best_point() -> None:
-    def evaluate(params: Params, rng: np.random.Generator) -> Outcome:
-        return Outcome(params["x0"] + rng.normal())
+    def evaluate(params: Params, rng: np.random.Generator) -> Evaluation:
+        return Evaluation(params["x0"] + rng.normal())
 
     noisy = Problem("n", "", "", Space.of([(0.0, 1.0)]), evaluate, 10, noisy=True)
     record = _run(noisy, budget=60)
@@ -99,7 +99,7 @@ def test_a_batch_is_asked_for_before_any_of_it_is_told() -> None:
             heard.append("ask")
             return {"x0": float(self._rng.uniform(-5, 10)), "x1": float(self._rng.uniform(0, 15))}
 
-        def tell(self, params: Params, outcome: Outcome) -> None:
+        def tell(self, params: Params, outcome: Evaluation) -> None:
             heard.append("tell")
 
     listening = Method("listening", "", Listening, packages=(), handles=frozenset({"batch"}))
@@ -131,7 +131,7 @@ def test_a_point_outside_the_space_breaks_the_run() -> None:
         def ask(self) -> Params:
             return {"x0": 99.0}
 
-        def tell(self, params: Params, outcome: Outcome) -> None: ...
+        def tell(self, params: Params, outcome: Evaluation) -> None: ...
 
     stray = Method("stray", "", lambda task: Stray(), packages=())
     with pytest.raises(NeuroboError, match=r"points of the space, got .*99"):

@@ -15,10 +15,10 @@ from typer.testing import CliRunner
 
 import neurobo
 from neurobo.algorithm import resolve
-from neurobo.cli import cache
 from neurobo.cli.app import app
 from neurobo.demos.tank import SPACE, TEXTBOOK, tank
 from neurobo.errors import did_you_mean
+from neurobo.running import compilation_cache as cache
 from neurobo.space.search_space import Space
 
 SOURCE = Path(__file__).parents[2] / "src"
@@ -178,7 +178,7 @@ def test_compiled_code_is_kept_in_the_user_s_cache_folder(
 def test_keeping_compiled_code_is_silent(tmp_path: Path) -> None:
     """Twice: JAX warns when it reads from a cache that it cannot limit."""
     code = (
-        "from neurobo.cli.cache import keep_compiled; keep_compiled(); import jax; "
+        "from neurobo.running.compilation_cache import keep_compiled; keep_compiled(); import jax; "
         "jax.config.update('jax_persistent_cache_min_compile_time_secs', 0); "
         "jax.jit(lambda x: x + 1)(1.0)"
     )

@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neurobo.data.observations import BUCKETS, Data, Trials, bucket, standardise
+from neurobo.data.observations import BUCKETS, Data, bucket
+from neurobo.data.scaling import standardise
+from neurobo.data.trials import Trials
 from neurobo.space.search_space import Space
 
 SPACE = Space.of([(0, 1), (0, 1)])
@@ -20,8 +22,8 @@ def test_failed_and_non_finite_values_stay_out_of_the_fit_but_are_taken() -> Non
     assert data.n == 2
     np.testing.assert_allclose(data.y[:2], [-1, 1])
     np.testing.assert_allclose(data.x[:2, 0], [-1, -0.2])
-    assert len(data.taken) == 6
-    assert len(Data.of(SPACE, trials.repeatable()).taken) == 0
+    assert len(data.excluded) == 6
+    assert len(Data.of(SPACE, trials.repeatable()).excluded) == 0
 
 
 def test_rows_are_padded_to_few_sizes() -> None:

@@ -10,7 +10,10 @@ import pytest
 from jax.flatten_util import ravel_pytree
 
 from neurobo.errors import InvalidInput
-from neurobo.networks.architectures import ACTIVATIONS, CNN, MLP, Additive, Architecture
+from neurobo.networks.additive import Additive
+from neurobo.networks.architectures import ACTIVATIONS, Architecture
+from neurobo.networks.cnn import CNN
+from neurobo.networks.mlp import MLP
 from neurobo.training.residuals import GeneralRows, ValueRows
 
 GAMMA = np.array([1.3, 0.4])  # jnp would round it to float32 here

@@ -8,18 +8,14 @@ from jax.test_util import check_grads
 
 from neurobo.data.observations import Data
 from neurobo.errors import InvalidInput
-from neurobo.networks.architectures import ACTIVATIONS, MLP, on_sphere
-from neurobo.networks.infinite_width import (
-    Wide,
-    _arcsin,
-    diagonals,
-    information_gain,
-    interaction_information,
-    kernels,
-    moments_by_quadrature,
-)
-from neurobo.surrogates import evidence
+from neurobo.networks.architectures import ACTIVATIONS
+from neurobo.networks.infinite_width import InfiniteWidthMLP, diagonals, kernels
+from neurobo.networks.information import information_gain, interaction_information
+from neurobo.networks.input_maps import on_sphere
+from neurobo.networks.mlp import MLP
+from neurobo.networks.moments import _arcsin, moments_by_quadrature
 from neurobo.surrogates import gaussian_process as gp
+from neurobo.surrogates import marginal_likelihood
 from neurobo.training.residuals import GeneralRows
 
 GAMMA = np.array([1.4, 0.5])  # jnp would round it to float32 here
@@ -58,7 +54,7 @@ def test_points_on_a_sphere_have_one_length_and_one_variance(x64: None) -> None:
     lifted = on_sphere(x, scales)
     np.testing.assert_allclose(jnp.sum(lifted**2, axis=1), 5.25, rtol=1e-8)
     np.testing.assert_allclose(lifted[:, :3], x * scales)
-    wide = Wide(1, "erf", sphere=True)
+    wide = InfiniteWidthMLP(1, "erf", sphere=True)
     gamma = jnp.asarray(GAMMA)
     variance = wide.variance(x, gamma, scales)
     np.testing.assert_allclose(variance, variance[0], rtol=1e-8)
@@ -73,7 +69,7 @@ def test_networks_on_the_sphere_have_its_kernel(x64: None) -> None:
     network, x, gamma = MLP(512, 1, "erf", sphere=True), _points(4, 3), jnp.asarray(GAMMA)
     keys = jax.random.split(jax.random.key(1), 40)
     grams = [network.tangent_kernel(network.init(k, 3), gamma, x, x) for k in keys]
-    limit = Wide.of(network).between(x, x, gamma, jnp.ones(3))
+    limit = InfiniteWidthMLP.of(network).between(x, x, gamma, jnp.ones(3))
     np.testing.assert_allclose(np.mean(grams, axis=0), limit, rtol=0.02)
 
 
@@ -88,8 +84,8 @@ def test_on_the_sphere_a_bowl_is_seen_from_afar(x64: None, seed: int) -> None:
     data = Data.pad(x, (values - values.mean()) / values.std())
 
     def foreseen(sphere: bool) -> float:
-        wide = Wide(1, "erf", sphere=sphere)
-        found = gp.condition(data, wide, evidence.fit(data, wide))
+        wide = InfiniteWidthMLP(1, "erf", sphere=sphere)
+        found = gp.condition(data, wide, marginal_likelihood.fit(data, wide))
         return float(found.mean(jnp.asarray(lowest))[0]) / (-values.mean() / values.std())
 
     assert 1 > foreseen(sphere=True) > 1.3 * foreseen(sphere=False) > 0
@@ -138,7 +134,7 @@ def test_expectations_agree_with_monte_carlo(x64: None, activation: str, size: f
 def _moments(
     activation: str, a: jax.Array, cross: jax.Array, b: jax.Array
 ) -> tuple[jax.Array, ...]:
-    from neurobo.networks.infinite_width import _moments as moments
+    from neurobo.networks.moments import moments_of as moments
 
     return moments(activation)(a, cross, b)
 
@@ -260,9 +256,9 @@ def test_mistakes_are_refused(x64: None) -> None:
     with pytest.raises(InvalidInput, match="got 'swish'"):
         kernels(jnp.ones((1, 1)), jnp.ones((1, 1)), jnp.asarray(GAMMA), activation="swish")
     with pytest.raises(InvalidInput, match="got 'rbf'"):
-        Wide(kind="rbf")
+        InfiniteWidthMLP(kind="rbf")
     with pytest.raises(InvalidInput, match="depth"):
-        Wide(depth=0)
+        InfiniteWidthMLP(depth=0)
 
 
 def test_arcsin_is_exact_to_rounding(x64: None) -> None:

@@ -15,8 +15,11 @@ from space.strategies import spaces
 import neurobo
 from neurobo.data.observations import Data
 from neurobo.errors import NeuroboWarning, SpaceExhausted
-from neurobo.networks.architectures import MLP
-from neurobo.search.optimiser import APART, Region, any_free, evaluate, minimise
+from neurobo.networks.mlp import MLP
+from neurobo.search.exclusion import APART, any_free
+from neurobo.search.optimiser import minimise
+from neurobo.search.scoring import evaluate
+from neurobo.search.trust_region import Region
 from neurobo.space.search_space import SAME_POINT, Space
 from neurobo.surrogates.draws import Recipe, draw
 

@@ -9,7 +9,8 @@ import optuna
 import pytest
 
 import neurobo
-from neurobo.data.observations import Data, Trials
+from neurobo.data.observations import Data
+from neurobo.data.trials import Trials
 from neurobo.errors import InvalidInput, NeuroboWarning
 from neurobo.space.search_space import Space
 

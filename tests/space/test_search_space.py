@@ -14,10 +14,11 @@ from optuna.distributions import (
     IntDistribution,
 )
 from scipy.optimize import Bounds
-from space.strategies import spaces
+from space.strategies import categories, finite, floats, ints, spaces
 
 import neurobo
 from neurobo.errors import InvalidInput
+from neurobo.space.distributions import contains
 from neurobo.space.search_space import Space
 
 
@@ -50,6 +51,21 @@ def _same(a: Any, b: Any, d: BaseDistribution) -> bool:
             return bool(abs(a - b) <= 1e-12 * scale)
         return bool(abs(a - b) <= 1e-9 * d.step)
     return type(a) is type(b) and bool(a == b)
+
+
+@given(
+    st.one_of(floats(), ints(), categories),
+    st.one_of(finite, st.integers(-50, 50), st.booleans(), st.none(), st.text(max_size=2)),
+    st.integers(-3, 50),
+)
+def test_a_value_is_inside_if_optuna_says_so(d: BaseDistribution, value: Any, steps: int) -> None:
+    near = [] if isinstance(d, CategoricalDistribution) else [d.low + steps * (d.step or 0.37)]  # type: ignore[attr-defined]
+    for given_value in [value, *near, math.inf, math.nan]:
+        try:
+            expected = d._contains(d.to_internal_repr(given_value))
+        except (ValueError, TypeError):
+            expected = False
+        assert contains(d, given_value) == expected
 
 
 @settings(max_examples=400)

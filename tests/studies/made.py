@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from neurobo.studies.study_file import StudyFile, read_study
+from neurobo.studies.file.reader import read_study
+from neurobo.studies.file.study_file import StudyFile
 
 NEUROBO = str(Path(sys.executable).parent / "neurobo")
 FAST = 'algorithm = "neural-greedy"\noptions = { width = 16, gamma = 2.0 }\n'

@@ -15,10 +15,9 @@ from typer.testing import CliRunner
 
 from neurobo.cli.app import app
 from neurobo.integrations.optuna.attributes import MEMBER
-from neurobo.studies import store
-from neurobo.studies.account import account
-from neurobo.studies.findings import Findings
-from neurobo.studies.study_file import StudyFile
+from neurobo.studies.file.study_file import StudyFile
+from neurobo.studies.reporting.findings import Findings
+from neurobo.studies.runner import store
 
 SPACE = "x = { low = -1.0, high = 1.0 }\ny = { low = -1.0, high = 1.0 }"
 
@@ -58,7 +57,7 @@ def test_who_did_what(tmp_path: Path, some: tuple[np.ndarray, list[str]]) -> Non
     file = read(tmp_path, space=SPACE, trials=30, top="")
     study = optuna.create_study()
     _fill(file, study, *some)
-    told = account(Findings.of(file, study))
+    told = Findings.of(file, study).explanation
     by_name = {w.member: w for w in told.work}
     assert (by_name["wide"].points, by_name["wide"].improvements) == (5, 0)
     assert by_name["wide-local"].improvements >= 3
@@ -78,7 +77,7 @@ def test_it_says_if_values_are_seen_through_a_logarithm(
     for f in (_bowl, lambda x, y: np.exp(6 * _bowl(x, y))):
         study = optuna.create_study()
         _fill(file, study, *some, f)
-        told = account(Findings.of(file, study))
+        told = Findings.of(file, study).explanation
         bends.append(told.bend)
         assert ("logarithm" in " ".join(told.sentences())) == bool(told.bend)
     assert bends[0] == 0.0 < (bends[1] or 0.0)
@@ -95,7 +94,7 @@ def test_it_says_which_parameters_are_stretched(tmp_path: Path) -> None:
         file = read(tmp_path, space=SPACE, trials=30, top=options)
         study = optuna.create_study()
         _fill(file, study, places, ["wide"] * 30, f)
-        told = account(Findings.of(file, study))
+        told = Findings.of(file, study).explanation
         said = " ".join(told.sentences())
         assert set(told.stretched) == (set() if options else {"x"})
         assert ("`x` matters most near its lower end" in said) == (not options)
@@ -107,7 +106,7 @@ def test_there_is_more_to_gain_where_little_is_known(tmp_path: Path) -> None:
     study = optuna.create_study()
     places = np.random.default_rng(0).uniform(-1, -0.3, (5, 2))
     _fill(file, study, places, [""] * 5)
-    told = account(Findings.of(file, study))
+    told = Findings.of(file, study).explanation
     assert told.work == []
     assert not told.little_left
     assert "Going on is likely to pay" in " ".join(told.sentences())
@@ -115,7 +114,7 @@ def test_there_is_more_to_gain_where_little_is_known(tmp_path: Path) -> None:
 
 def test_a_study_without_results(tmp_path: Path) -> None:
     file = read(tmp_path, space=SPACE, trials=30, top="")
-    told = account(Findings.of(file, optuna.create_study()))
+    told = Findings.of(file, optuna.create_study()).explanation
     assert told.sentences() == []
     json.dumps(told.as_dict())
 

@@ -8,8 +8,8 @@ import pytest
 from studies.made import neurobo, study
 
 from neurobo.integrations.optuna.attributes import counting
-from neurobo.studies.store import open_study
-from neurobo.studies.study_file import read_study
+from neurobo.studies.file.reader import read_study
+from neurobo.studies.runner.store import open_study
 
 PROGRAM = "import sys\nprint(float(sys.argv[1]) ** 2)\n"
 

@@ -30,11 +30,12 @@ from neurobo.analysis.tally import Tally, duration
 from neurobo.cli.app import app
 from neurobo.errors import InvalidInput, MissingPackage, NeuroboError, SpaceExhausted
 from neurobo.integrations.optuna.attributes import void_numbers
+from neurobo.integrations.optuna.leases import LEASE
 from neurobo.integrations.optuna.storage import StorageError
 from neurobo.running.workers import Outcome
-from neurobo.studies.ask_tell import ask_points, tell_result
-from neurobo.studies.lease import LEASE, give_up_expired
-from neurobo.studies.store import open_study
+from neurobo.studies.runner.ask_tell import ask_points, tell_result
+from neurobo.studies.runner.lease import give_up_expired
+from neurobo.studies.runner.store import open_study
 
 CONSTRAINED = FAST + 'constraints = ["cost"]'
 
@@ -265,7 +266,7 @@ def test_results_come_in_by_the_names_of_their_columns(tmp_path: Path) -> None:
 
 
 def read_again(path: Path) -> Any:
-    from neurobo.studies.study_file import read_study
+    from neurobo.studies.file.reader import read_study
 
     return read_study(path)
 

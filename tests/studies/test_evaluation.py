@@ -17,10 +17,11 @@ import pytest
 from studies.made import alive, read
 
 from neurobo.running.workers import Outcome
-from neurobo.studies import programs
-from neurobo.studies.objective import Requests, filled, outcome
-from neurobo.studies.programs import Programs
-from neurobo.studies.study_file import StudyFile
+from neurobo.studies.file.command import filled
+from neurobo.studies.file.study_file import StudyFile
+from neurobo.studies.runner import programs
+from neurobo.studies.runner.objective import Requests, outcome
+from neurobo.studies.runner.programs import Programs
 
 
 def _evaluate(file: StudyFile, *points: dict[str, Any]) -> list[Outcome]:
@@ -333,7 +334,7 @@ def test_a_pool_s_candidates_come_with_their_ids(tmp_path: Path) -> None:
 RUNNER = """
 import json, os, subprocess, sys, time
 read, write = os.pipe()
-evaluator = subprocess.Popen([sys.executable, "-m", "neurobo.studies.evaluator", str(write)],
+evaluator = subprocess.Popen([sys.executable, "-m", "neurobo.studies.runner.evaluator", str(write)],
                              stdin=subprocess.PIPE, pass_fds=[write], start_new_session=True)
 evaluator.stdin.write(sys.argv[1].encode() + b"\\n")
 evaluator.stdin.flush()
@@ -372,5 +373,5 @@ def _soon(true: Callable[[], bool], seconds: float = 5) -> None:
 def test_evaluator_is_light() -> None:
     """It begins with every worker: no numeric library may be part of it."""
     heavy = "{'numpy', 'jax', 'optuna', 'pydantic', 'rich'}"
-    code = f"import sys, neurobo.studies.evaluator; assert not {heavy} & set(sys.modules)"
+    code = f"import sys, neurobo.studies.runner.evaluator; assert not {heavy} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 
 from neurobo.cli.app import app
 from neurobo.cli.study import COMMANDS
-from neurobo.studies.executes import doubts, executed
-from neurobo.studies.study_file import read_study
+from neurobo.studies.file.executes import doubts, executed
+from neurobo.studies.file.reader import read_study
 
 SECURITY = Path(__file__).parents[2] / "SECURITY.md"
 TRAP = """

@@ -9,10 +9,11 @@ import pytest
 from studies.made import read, study
 
 from neurobo.errors import InvalidInput
-from neurobo.studies.ask_tell import ask_points
-from neurobo.studies.explain import meaning
-from neurobo.studies.store import open_study
-from neurobo.studies.study_file import InvalidStudyFile, read_study
+from neurobo.studies.file.meaning import meaning
+from neurobo.studies.file.mistakes import InvalidStudyFile
+from neurobo.studies.file.reader import read_study
+from neurobo.studies.runner.ask_tell import ask_points
+from neurobo.studies.runner.store import open_study
 
 SMALL = 'algorithm = "pinn-bo"\noptions = { width = 32, gamma = 2.0 }\nn_startup_trials = 2\n'
 LAW = """

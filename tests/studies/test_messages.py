@@ -11,8 +11,8 @@ import pytest
 from studies.made import read
 
 from neurobo.cli.app import run
-from neurobo.studies.ask_tell import ask_points
-from neurobo.studies.store import open_study
+from neurobo.studies.runner.ask_tell import ask_points
+from neurobo.studies.runner.store import open_study
 
 
 @pytest.fixture(scope="module")

@@ -17,12 +17,12 @@ from neurobo.analysis.tally import Tally
 from neurobo.cli.app import app
 from neurobo.errors import InvalidInput, NeuroboError
 from neurobo.integrations.optuna.attributes import counting, replaced
-from neurobo.integrations.optuna.sampler import trials_of_study
+from neurobo.integrations.optuna.history import trials_of_study
 from neurobo.running.workers import Outcome
-from neurobo.studies.ask_tell import ask_points, correct_result, tell_result
-from neurobo.studies.lease import give_up, retry
-from neurobo.studies.store import open_study
-from neurobo.studies.study_file import read_study
+from neurobo.studies.file.reader import read_study
+from neurobo.studies.runner.ask_tell import ask_points, correct_result, tell_result
+from neurobo.studies.runner.lease import give_up, retry
+from neurobo.studies.runner.store import open_study
 
 BROKEN = 'command = ["sh", "-c", "echo no licence >&2; exit 1", "{x}"]'
 

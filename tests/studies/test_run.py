@@ -22,12 +22,13 @@ from studies.made import FAST, NEUROBO, alive, environment, read
 import neurobo
 from neurobo.analysis.tally import Tally
 from neurobo.integrations.optuna.attributes import FAILURE, void_numbers
+from neurobo.integrations.optuna.leases import LEASE, lease
 from neurobo.running.loop import ask
 from neurobo.running.progress import Silent
-from neurobo.studies import runner
-from neurobo.studies.lease import LEASE, give_up, give_up_expired, lease, new_trial, successor
-from neurobo.studies.store import open_study
-from neurobo.studies.study_file import StudyFile
+from neurobo.studies.file.study_file import StudyFile
+from neurobo.studies.runner import shared_run as runner
+from neurobo.studies.runner.lease import give_up, give_up_expired, new_trial, successor
+from neurobo.studies.runner.store import open_study
 
 TWO = "x = { low = -5.0, high = 5.0 }\nc = { choices = ['a', 'b', 'c'] }"
 GOAL = "def f(p):\n    return (p['x'] - 1) ** 2 + (p.get('c') == 'a')\n"
@@ -153,7 +154,7 @@ def test_a_runner_does_not_give_up_its_own_trials(tmp_path: Path) -> None:
     file = read(tmp_path, trials=3)
     study = open_study(file)
     trial = new_trial(study, {"until": time.time() - 1})
-    assert give_up_expired(study, file.space, 1, without={trial._trial_id}) == []
+    assert give_up_expired(study, file.space, 1, without={trial.number}) == []
     assert give_up_expired(study, file.space, 1) == [0]
 
 

@@ -12,10 +12,10 @@ from typer.testing import CliRunner
 
 from neurobo.cli.app import app
 from neurobo.errors import InvalidInput
-from neurobo.studies.explain import parameters
-from neurobo.studies.sheet import Sheet, read_sheet
-from neurobo.studies.store import open_study
-from neurobo.studies.study_file import read_study
+from neurobo.studies.file.meaning import parameters
+from neurobo.studies.file.reader import read_study
+from neurobo.studies.file.sheet import Sheet, read_sheet
+from neurobo.studies.runner.store import open_study
 from neurobo.studies.transfer import read_results
 
 SPACE = "x = { low = -5.0, high = 5.0 }\nc = { choices = [0.5, 1.5] }"

@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 from studies.made import neurobo
 
 from neurobo.errors import InvalidInput
-from neurobo.studies.beginning import KINDS, write_files
-from neurobo.studies.executes import doubts
-from neurobo.studies.explain import meaning
-from neurobo.studies.study_file import InvalidStudyFile, read_study
-from neurobo.studies.toml_lines import lines_of
+from neurobo.studies.file.beginning import KINDS, write_files
+from neurobo.studies.file.executes import doubts
+from neurobo.studies.file.meaning import meaning
+from neurobo.studies.file.mistakes import InvalidStudyFile
+from neurobo.studies.file.reader import read_study
+from neurobo.studies.file.toml_lines import lines_of
 
 GOOD = """\
 name = "tank"

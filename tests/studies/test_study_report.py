@@ -18,10 +18,11 @@ from studies.made import read
 
 from neurobo.analysis.recommendation import recommend
 from neurobo.errors import InvalidInput
-from neurobo.studies.findings import MOST_POINTS, Findings, plus_minus, shown
-from neurobo.studies.pictures import write_pictures
-from neurobo.studies.report import write_report
-from neurobo.studies.study_file import StudyFile
+from neurobo.studies.file.study_file import StudyFile
+from neurobo.studies.reporting.findings import MOST_POINTS, Findings, plus_minus, shown
+from neurobo.studies.reporting.pictures import write_pictures
+from neurobo.studies.reporting.report import write_report
+from neurobo.studies.reporting.sentences import story, summary
 
 HOSTILE = "</script><img src=x onerror=document.title='broken'> $x^{$"
 SPACE = f"""x = {{ low = -5.0, high = 5.0 }}
@@ -65,7 +66,7 @@ def test_what_it_says_is_true(tmp_path: Path) -> None:
     file = _file(tmp_path, 120, top="")
     study = _study(file, 120, failures=0.0)
     found = Findings.of(file, study)
-    text = " ".join(found.summary())
+    text = " ".join(summary(found))
     assert "120 of 120 trials have ended." in text
     assert (
         f"The lowest value is {study.best_value:.6g}, found in trial {study.best_trial.number}"
@@ -88,8 +89,8 @@ def test_what_it_says_is_true(tmp_path: Path) -> None:
 def test_points_of_the_design_are_not_called_the_models(tmp_path: Path) -> None:
     file = _file(tmp_path, 40, top="")
     for failures, chosen in ((0.0, 40 - file.n_start), (1.0, 0)):
-        story = " ".join(Findings.of(file, _study(file, 40, failures=failures)).story())
-        assert f"{chosen} points were chosen by the model after {40 - chosen} of a start" in story
+        text = " ".join(story(Findings.of(file, _study(file, 40, failures=failures))))
+        assert f"{chosen} points were chosen by the model after {40 - chosen} of a start" in text
 
 
 def test_noise_is_noticed_and_maximise_is_turned(tmp_path: Path) -> None:
@@ -99,7 +100,7 @@ def test_noise_is_noticed_and_maximise_is_turned(tmp_path: Path) -> None:
     assert found.belief.noise_sd == pytest.approx(5.0, rel=0.5)
     best = found.contenders[0]
     assert best.mean == max(c.mean for c in found.contenders if c.mean is not None)
-    assert "The values are noisy" in " ".join(found.summary())
+    assert "The values are noisy" in " ".join(summary(found))
     assert found.convergence.best[0] <= found.convergence.best[-1]
 
 
@@ -365,7 +366,7 @@ def test_shares_of_influence_add_up(tmp_path: Path) -> None:
         assert by_name[name].total == pytest.approx(total, abs=0.05)
     assert found.combined == pytest.approx(0.25, abs=0.05)
     assert sum(one.alone for one in found.influence) + found.combined == pytest.approx(1.0)
-    assert f"{found.combined:.0%} from combinations" in " ".join(found.summary())
+    assert f"{found.combined:.0%} from combinations" in " ".join(summary(found))
     assert "can sum to more than 100 %" in _page(file, study, tmp_path)
 
 

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from neurobo.data.observations import Data
-from neurobo.networks.architectures import MLP
 from neurobo.networks.infinite_width import kernels
+from neurobo.networks.mlp import MLP
 from neurobo.surrogates.draws import Recipe, draw
 
 N = 800

@@ -8,14 +8,17 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from neurobo.data.observations import Data, standardise
-from neurobo.networks.architectures import MLP
-from neurobo.networks.infinite_width import Wide, kernels
-from neurobo.surrogates import evidence
+import neurobo
+from neurobo.data.observations import Data
+from neurobo.data.scaling import standardise
+from neurobo.networks.infinite_width import InfiniteWidthMLP, kernels
+from neurobo.networks.mlp import MLP
 from neurobo.surrogates import gaussian_process as gp
-from neurobo.surrogates.evidence import Hyper, Likelihood
+from neurobo.surrogates import leave_one_out, marginal_likelihood, refit_schedule
+from neurobo.surrogates.hyperparameters import Hyper
+from neurobo.surrogates.marginal_likelihood import Likelihood
 
-WIDE = Wide(1, "erf")
+WIDE = InfiniteWidthMLP(1, "erf")
 
 
 def _network_data(seed: int, gamma: tuple[float, float], n: int = 100, d: int = 3) -> Data:
@@ -30,7 +33,7 @@ def _network_data(seed: int, gamma: tuple[float, float], n: int = 100, d: int = 
 @pytest.mark.parametrize("gamma", [(0.7, 0.7), (1.5, 1.5), (3.0, 3.0)])
 def test_evidence_finds_the_gamma_that_made_the_data(x64: None, gamma: tuple[float, float]) -> None:
     """Median over 20 networks within a factor 1.5, for σ_w and σ_b."""
-    found = [evidence.fit(_network_data(seed, gamma), WIDE).gamma for seed in range(20)]
+    found = [marginal_likelihood.fit(_network_data(seed, gamma), WIDE).gamma for seed in range(20)]
     ratio = np.median(found, axis=0) / np.array(gamma)
     print("found/true", ratio.round(3))  # noqa: T201  # shown with pytest -s
     assert np.all((ratio > 1 / 1.5) & (ratio < 1.5))
@@ -41,7 +44,7 @@ def test_evidence_finds_noise_and_irrelevant_columns(x64: None) -> None:
     x = rng.uniform(-1, 1, (120, 4))
     y = np.sin(4 * x[:, 0]) + 0.3 * rng.normal(size=120)
     data = Data.pad(x, standardise(y))
-    found = evidence.fit(data, WIDE, ard=True)
+    found = marginal_likelihood.fit(data, WIDE, ard=True)
     assert found.noise == pytest.approx(0.3**2 / np.var(y), rel=0.5)
     scales = np.array(found.scales)
     assert scales[0] > 3 * scales[1:].max()
@@ -56,7 +59,7 @@ def test_noise_that_is_known_of_is_found_from_few_observations(x64: None) -> Non
         line = x[:, 0] + x[:, 1]
         data = Data.pad(x, standardise(line + np.sqrt(0.1) * np.std(line) * rng.normal(size=8)))
         told = replace(data, noisy=True)
-        noises.append([evidence.scheduled(d, WIDE).noise for d in (data, told)])
+        noises.append([refit_schedule.scheduled(d, WIDE).noise for d in (data, told)])
     untold, told_of = np.median(noises, axis=0)
     assert untold < 1e-4
     assert 0.01 < told_of < 0.5
@@ -69,13 +72,13 @@ def test_the_likelihood_is_right_and_so_is_its_gradient(x64: None, activation: s
     rng = np.random.default_rng(0)
     x, y = rng.uniform(-1, 1, (9, 2)), rng.normal(size=9)
     p = np.log([1.3, 0.8, 1.1, 0.05, 0.9, 1.4])
-    likelihood = Likelihood(Data.pad(x, y), Wide(2, activation))
+    likelihood = Likelihood(Data.pad(x, y), InfiniteWidthMLP(2, activation))
 
     q = np.exp(p)
     points, gamma, scales = (jnp.asarray(v) for v in (x, q[:2], q[4:]))
     gram = kernels(points, points, gamma, scales=scales, depth=2, activation=activation).ntk
     covariance = q[2] ** 2 * np.asarray(gram) / np.mean(np.diag(gram))
-    covariance += (q[3] + evidence.JITTER * q[2] ** 2) * np.eye(9)
+    covariance += (q[3] + marginal_likelihood.JITTER * q[2] ** 2) * np.eye(9)
     expected = (y @ np.linalg.solve(covariance, y) + np.linalg.slogdet(covariance)[1]) / 2
     assert likelihood(p) == pytest.approx(expected, rel=1e-10)
 
@@ -117,8 +120,8 @@ def test_evidence_is_always_finite(
     n = len(values)
     x = np.zeros((n, 2)) if duplicates else np.random.default_rng(0).uniform(-1, 1, (n, 2))
     for found in (
-        evidence.fit(Data.pad(x, standardise(np.array(values))), WIDE, ard=ard),
-        evidence.scheduled(Data.pad(x, standardise(np.array(values))), WIDE, ard=ard),
+        marginal_likelihood.fit(Data.pad(x, standardise(np.array(values))), WIDE, ard=ard),
+        refit_schedule.scheduled(Data.pad(x, standardise(np.array(values))), WIDE, ard=ard),
     ):
         numbers = np.array([*found.gamma, found.scale, found.noise, *found.scales])
         assert np.all(np.isfinite(numbers))
@@ -127,7 +130,7 @@ def test_evidence_is_always_finite(
 
 
 def test_the_schedule_updates_often_at_first_and_seldom_later(x64: None) -> None:
-    sizes = evidence.update_sizes(200)
+    sizes = refit_schedule.update_sizes(200)
     assert sizes[:10] == list(range(1, 11))
     assert all(after <= 1.1 * before for before, after in pairwise(sizes[9:]))
     assert len(sizes) < 50
@@ -136,20 +139,20 @@ def test_the_schedule_updates_often_at_first_and_seldom_later(x64: None) -> None
 @pytest.mark.slow
 def test_scheduled_hyper_parameters_depend_on_the_first_observations_only(x64: None) -> None:
     data = _network_data(3, (1.5, 1.0), n=64)
-    m = evidence.update_sizes(64)[-1]
+    m = refit_schedule.update_sizes(64)[-1]
     assert m < 64
     changed = Data.pad(data.x[:64], np.where(np.arange(64) < m, data.y[:64], -data.y[:64]))
-    first, second = evidence.scheduled(data, WIDE), evidence.scheduled(changed, WIDE)
+    first, second = refit_schedule.scheduled(data, WIDE), refit_schedule.scheduled(changed, WIDE)
     assert first.gamma == second.gamma
-    evidence._searched.cache_clear()
-    assert evidence.scheduled(data, WIDE) == first  # the cache saves time and nothing else
-    on_all = evidence.fit(Data.pad(data.x[:m], data.y[:m]), WIDE)
+    neurobo.clear_caches()
+    assert refit_schedule.scheduled(data, WIDE) == first  # the cache saves time and nothing else
+    on_all = marginal_likelihood.fit(Data.pad(data.x[:m], data.y[:m]), WIDE)
     # The first m values alone have another spread: units are converted back.
     assert first.scale == pytest.approx(on_all.scale, rel=0.2)
 
 
 def test_without_observations_there_is_a_default() -> None:
-    found = evidence.scheduled(Data.pad(np.empty((0, 3)), np.empty(0)), WIDE)
+    found = refit_schedule.scheduled(Data.pad(np.empty((0, 3)), np.empty(0)), WIDE)
     assert found == Hyper((1.5, 1.0), 1.0, 0.0, (1.0, 1.0, 1.0))
 
 
@@ -157,7 +160,7 @@ def test_without_observations_there_is_a_default() -> None:
 def test_leaving_out_prefers_a_gamma_near_the_true_one(
     x64: None, gamma: float, low: float, high: float
 ) -> None:
-    found = [evidence.by_leaving_out(_network_data(s, (gamma, gamma)), WIDE) for s in range(5)]
+    found = [leave_one_out.by_leaving_out(_network_data(s, (gamma, gamma)), WIDE) for s in range(5)]
     assert low <= np.median(found) <= high
 
 
@@ -167,8 +170,12 @@ def test_noise_that_is_known_is_kept(x64: None) -> None:
     y = np.sin(12 * x) * np.exp(-2 * x) + 0.8 * (x - 0.7) ** 2
     data = Data.pad(2 * x[:, None] - 1, (y - y.mean()) / y.std())
     for noise in (0.0, 0.1):
-        found = evidence.scheduled(data, Wide(1, "erf"), noise=noise)
+        found = refit_schedule.scheduled(data, InfiniteWidthMLP(1, "erf"), noise=noise)
         assert found.noise == noise
-    exact = gp.condition(data, Wide(1, "erf"), evidence.scheduled(data, Wide(1, "erf"), noise=0.0))
+    exact = gp.condition(
+        data,
+        InfiniteWidthMLP(1, "erf"),
+        refit_schedule.scheduled(data, InfiniteWidthMLP(1, "erf"), noise=0.0),
+    )
     fitted = exact.mean(jnp.asarray(data.x))[:7]
     np.testing.assert_allclose(fitted, data.y[:7], atol=1e-3)

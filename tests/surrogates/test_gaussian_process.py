@@ -7,11 +7,12 @@ import pytest
 
 import neurobo
 from neurobo.data.observations import Data
-from neurobo.networks.architectures import MLP
-from neurobo.networks.infinite_width import Wide, kernels
+from neurobo.networks.infinite_width import InfiniteWidthMLP, kernels
+from neurobo.networks.mlp import MLP
 from neurobo.surrogates import draws as posterior
 from neurobo.surrogates import gaussian_process as gp
-from neurobo.surrogates.evidence import JITTER, Hyper
+from neurobo.surrogates.hyperparameters import Hyper
+from neurobo.surrogates.marginal_likelihood import JITTER
 
 HYPER = Hyper(gamma=(1.5, 0.7), scale=1.7, noise=0.1, scales=(1.0, 0.6))
 N = 600
@@ -24,7 +25,7 @@ def _data() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _closed_form(
-    x: np.ndarray, y: np.ndarray, at: np.ndarray, wide: Wide
+    x: np.ndarray, y: np.ndarray, at: np.ndarray, wide: InfiniteWidthMLP
 ) -> tuple[np.ndarray, np.ndarray]:
     def between(a: np.ndarray, b: np.ndarray) -> np.ndarray:
         found = kernels(
@@ -43,7 +44,7 @@ def _closed_form(
 @pytest.mark.parametrize("activation", [pytest.param("erf", marks=pytest.mark.slow), "relu"])
 def test_mean_and_sd_are_the_textbook_s(x64: None, kind: str, activation: str) -> None:
     x, y, at = _data()
-    wide = Wide(2, activation, kind)
+    wide = InfiniteWidthMLP(2, activation, kind)
     found = gp.condition(Data.pad(x, y), wide, HYPER)
     mean, covariance = _closed_form(x, y, at, wide)
     shown_mean, sd = found.mean_and_sd(jnp.asarray(at))
@@ -57,7 +58,7 @@ def test_mean_and_sd_are_the_textbook_s(x64: None, kind: str, activation: str) -
 def test_draws_have_the_posterior_s_mean_and_covariance(x64: None, kind: str) -> None:
     """600 draws: bounds are four standard errors, which one point misses once in 16,000."""
     x, y, at = _data()
-    wide = Wide(1, "erf", kind)
+    wide = InfiniteWidthMLP(1, "erf", kind)
     data = Data.pad(x, y)
     found = gp.condition(data, wide, HYPER)
     sample = np.array(
@@ -73,7 +74,7 @@ def test_wide_finite_networks_have_the_same_distribution(x64: None) -> None:
     """PosteriorSMB with a wide network against the wide limit; 600 draws, four standard errors."""
     x, y, at = _data()
     data = Data.pad(x, y)
-    exact = gp.condition(data, Wide(1, "erf"), HYPER)
+    exact = gp.condition(data, InfiniteWidthMLP(1, "erf"), HYPER)
     sample = []
     for key in jax.random.split(jax.random.key(1), N):
         drawn, _ = posterior.draw(
@@ -98,11 +99,14 @@ def test_sto_bnts_with_wide_networks_has_the_distribution_of_ntk_gp(x64: None) -
     x, y, at = _data()
     data, points = Data.pad(x, y), jnp.asarray(at)
     wide_hyper = Hyper((1.3, 1.3), 1.0, 0.05, (1.0,) * x.shape[1])
-    exact = gp.condition(data, Wide(1, "erf", sphere=True), wide_hyper)
+    exact = gp.condition(data, InfiniteWidthMLP(1, "erf", sphere=True), wide_hyper)
     algorithm = neurobo.STOBNTS(width=2048, depth=1, activation="erf", gamma=1.3, noise=0.05)
     sample = []
     for i in range(0, N, 10):
-        sample += [s(points) for s in algorithm.scores(jax.random.key(2), data, range(i, i + 10))]
+        sample += [
+            decision.score(points)
+            for decision in algorithm.decide_batch(jax.random.key(2), data, range(i, i + 10))
+        ]
     mean, _ = exact.mean_and_sd(points)
     _agree(np.array(sample), np.asarray(mean), np.asarray(exact.covariance(points)))
 
@@ -120,7 +124,7 @@ def _agree(sample: np.ndarray, mean: np.ndarray, covariance: np.ndarray) -> None
 @pytest.mark.slow
 def test_padding_changes_nothing(x64: None) -> None:
     x, y, at = _data()
-    wide = Wide(1, "erf")
+    wide = InfiniteWidthMLP(1, "erf")
     small, large = (gp.condition(Data.pad(x, y, size=s), wide, HYPER) for s in (6, 32))
     for a, b in zip(small.mean_and_sd(jnp.asarray(at)), large.mean_and_sd(jnp.asarray(at)),
                     strict=True):  # fmt: skip
@@ -137,7 +141,7 @@ def test_duplicates_and_no_data_are_no_trouble(x64: None) -> None:
     at = jnp.asarray(np.random.default_rng(0).uniform(-1, 1, (5, 2)))
     for x, y in ((np.zeros((30, 2)), np.zeros(30)), (np.empty((0, 2)), np.empty(0))):
         data = Data.pad(x, y)
-        found = gp.condition(data, Wide(1, "erf"), exact)
+        found = gp.condition(data, InfiniteWidthMLP(1, "erf"), exact)
         mean, sd = found.mean_and_sd(at)
         assert np.all(np.isfinite(mean))
         assert np.all(sd > 0)

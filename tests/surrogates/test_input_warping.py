@@ -14,29 +14,31 @@ from scipy.optimize import approx_fprime
 from scipy.stats import qmc
 
 import neurobo
-from neurobo.data.observations import Data, standardise
+from neurobo.data.observations import Data
+from neurobo.data.scaling import standardise
 from neurobo.errors import InvalidInput
-from neurobo.networks.architectures import stretched
-from neurobo.networks.infinite_width import Wide
-from neurobo.surrogates.evidence import Likelihood, scheduled
-from neurobo.surrogates.input_warping import Stretch, stretch_for
+from neurobo.networks.infinite_width import InfiniteWidthMLP
+from neurobo.networks.input_maps import warped
+from neurobo.surrogates.input_warping import InputWarping, input_warping_for
+from neurobo.surrogates.marginal_likelihood import Likelihood
+from neurobo.surrogates.refit_schedule import scheduled
 
-WIDE = Wide(1, "erf", sphere=True)
+WIDE = InfiniteWidthMLP(1, "erf", sphere=True)
 X = 2 * qmc.Sobol(3, rng=0).random(32) - 1
 
 
-def _stretched(x: np.ndarray, t: float) -> np.ndarray:
+def _warped(x: np.ndarray, t: float) -> np.ndarray:
     with jax.enable_x64(True):
-        return np.asarray(stretched(jnp.asarray(x)[:, None], jnp.array([t])))[:, 0]
+        return np.asarray(warped(jnp.asarray(x)[:, None], jnp.array([t])))[:, 0]
 
 
 def _data(x: np.ndarray, values: np.ndarray) -> Data:
     return replace(Data.pad(x, standardise(values)), values=values)
 
 
-def _found(x: np.ndarray, values: np.ndarray) -> Stretch | None:
+def _found(x: np.ndarray, values: np.ndarray) -> InputWarping | None:
     with jax.enable_x64(True):
-        return stretch_for(_data(x, values), WIDE)
+        return input_warping_for(_data(x, values), WIDE)
 
 
 def _decades(column: Any, decades: float) -> Any:
@@ -49,23 +51,23 @@ GRID = np.linspace(-1, 1, 201)
 
 def test_a_range_gets_its_logarithm() -> None:
     expected = _decades(GRID, 4) / 2 + 1
-    np.testing.assert_allclose(_stretched(GRID, 4 * math.log(10)), expected, atol=1e-12)
+    np.testing.assert_allclose(_warped(GRID, 4 * math.log(10)), expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("t", [-14.0, -3.0, -1e-3, 0.0, 1e-5, 2.0, 14.0])
 def test_the_order_and_the_ends_stay_and_the_other_end_is_its_mirror(t: float) -> None:
-    w = _stretched(GRID, t)
+    w = _warped(GRID, t)
     assert np.all(np.diff(w) > 0)
     np.testing.assert_allclose(w[[0, -1]], [-1, 1], atol=1e-12)
-    np.testing.assert_allclose(w, -_stretched(-GRID, -t), atol=1e-9)
+    np.testing.assert_allclose(w, -_warped(-GRID, -t), atol=1e-9)
 
 
 def test_zero_is_exact_and_the_way_there_smooth() -> None:
-    np.testing.assert_array_equal(_stretched(GRID, 0.0), GRID)
-    np.testing.assert_allclose(_stretched(GRID, 0.99e-4), _stretched(GRID, 1.01e-4), atol=1e-6)
+    np.testing.assert_array_equal(_warped(GRID, 0.0), GRID)
+    np.testing.assert_allclose(_warped(GRID, 0.99e-4), _warped(GRID, 1.01e-4), atol=1e-6)
     with jax.enable_x64(True):
-        slope = jax.jacfwd(lambda t: stretched(jnp.asarray(GRID)[:, None], t[None]))(jnp.array(0.0))
-    by_hand = (_stretched(GRID, 1e-2) - _stretched(GRID, -1e-2)) / 2e-2
+        slope = jax.jacfwd(lambda t: warped(jnp.asarray(GRID)[:, None], t[None]))(jnp.array(0.0))
+    by_hand = (_warped(GRID, 1e-2) - _warped(GRID, -1e-2)) / 2e-2
     np.testing.assert_allclose(np.asarray(slope)[:, 0], by_hand, atol=1e-4)
 
 
@@ -83,9 +85,9 @@ def test_what_matters_by_its_logarithm_is_found_at_either_end() -> None:
     low, high = _decades(X[:, 0], 4), _decades(-X[:, 1], 4)
     found = _found(X, (low + 2) ** 2 + (high + 1) ** 2 + 0.3 * X[:, 2] ** 2)
     assert found is not None
-    assert found.bends[0] > 3
-    assert found.bends[1] < -3
-    assert abs(found.bends[2]) < 1
+    assert found.strengths[0] > 3
+    assert found.strengths[1] < -3
+    assert abs(found.strengths[2]) < 1
 
 
 def test_noise_is_no_reason_to_overlook_it() -> None:
@@ -95,7 +97,7 @@ def test_noise_is_no_reason_to_overlook_it() -> None:
     values = (np.log10(1 + x[:, 0]) + 2) ** 2 + 0.1 * x[:, 1] ** 2
     found = _found(x, values)
     assert found is not None
-    assert found.bends[0] > 6
+    assert found.strengths[0] > 6
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(s, marks=pytest.mark.slow) for s in (1, 2, 3))])
@@ -113,19 +115,19 @@ def test_few_observations_and_categories_are_left_alone() -> None:
     one_hot = np.where(X[:, 1:2] > 0, 1.0, 0.0)
     found = _found(np.concatenate([X[:, :1], one_hot, 1 - one_hot], axis=1), values)
     assert found is not None
-    assert found.bends[1:] == (0.0, 0.0)
+    assert found.strengths[1:] == (0.0, 0.0)
 
 
 def test_searches_for_hyper_parameters_go_on_where_the_stretch_was_found() -> None:
     data = _data(X, (_decades(X[:, 0], 4) + 2) ** 2)
     with jax.enable_x64(True):
-        found = stretch_for(data, WIDE)
+        found = input_warping_for(data, WIDE)
         assert found is not None
         seen = found(data)
-        hyper = scheduled(seen, WIDE, ard=True)
-        scheduled(seen, WIDE)  # also without scales of columns
-    np.testing.assert_allclose(hyper.gamma, np.exp(found.begin[:2]), rtol=0.2)
-    np.testing.assert_allclose(hyper.scales, np.exp(found.begin[4:]), rtol=0.2)
+        hyper = scheduled(seen, WIDE, ard=True, start=found.start)
+        scheduled(seen, WIDE, start=found.start)  # also without scales of columns
+    np.testing.assert_allclose(hyper.gamma, np.exp(found.start[:2]), rtol=0.2)
+    np.testing.assert_allclose(hyper.scales, np.exp(found.start[4:]), rtol=0.2)
 
 
 BOX = [(-1.0, 1.0)] * 3

@@ -11,7 +11,9 @@ import pytest
 from jax.flatten_util import ravel_pytree
 
 from neurobo.data.observations import Data
-from neurobo.networks.architectures import CNN, MLP, Architecture
+from neurobo.networks.architectures import Architecture
+from neurobo.networks.cnn import CNN
+from neurobo.networks.mlp import MLP
 from neurobo.surrogates import linearised as tangents
 from neurobo.surrogates.draws import Network, Recipe, draw
 from neurobo.surrogates.linearised import Diagonal, Exact

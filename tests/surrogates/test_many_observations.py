@@ -12,13 +12,13 @@ import pytest
 
 import neurobo
 from neurobo.data.observations import Data
-from neurobo.networks.architectures import MLP
-from neurobo.networks.infinite_width import Wide
+from neurobo.networks.infinite_width import InfiniteWidthMLP
+from neurobo.networks.mlp import MLP
 from neurobo.surrogates import gaussian_process as gp
 from neurobo.surrogates.draws import Recipe, draw
-from neurobo.surrogates.evidence import Hyper
+from neurobo.surrogates.hyperparameters import Hyper
 from neurobo.training import landmarks
-from neurobo.training.solver import gauss_newton_together, steps_for
+from neurobo.training.gauss_newton import gauss_newton_batch, steps_for
 
 N, D = 300, 3
 NOISE = 0.01
@@ -36,7 +36,7 @@ def _data(n: int = N) -> tuple[Data, Any, Any]:
 
 
 def _gp(data: Data) -> Any:
-    return gp.condition(data, Wide(1, "erf"), Hyper((1.5, 0.5), 1.0, NOISE, (1.0,) * D))
+    return gp.condition(data, InfiniteWidthMLP(1, "erf"), Hyper((1.5, 0.5), 1.0, NOISE, (1.0,) * D))
 
 
 def _neural_bo(data: Data) -> Any:
@@ -100,7 +100,7 @@ def test_many_rows_take_few_steps_and_are_solved_one_by_one(
     monkeypatch.setattr(landmarks, "DENSE", 64)
     monkeypatch.setattr(landmarks, "RANK", 40)
     alone = draw(KEY, data, recipe)[1]
-    (same,) = gauss_newton_together([_problem(data, recipe)])
+    (same,) = gauss_newton_batch([_problem(data, recipe)])
     assert same.objective == pytest.approx(alone.objective, rel=1e-9)
 
 
@@ -112,7 +112,7 @@ def _problem(data: Data, recipe: Recipe) -> Any:
 
     def keep(problems: Any, solver: str) -> Any:
         kept.extend(problems)
-        return [gauss_newton_together(problems)[0]]
+        return [gauss_newton_batch(problems)[0]]
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(posterior, "solve", keep)

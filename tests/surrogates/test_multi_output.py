@@ -11,11 +11,12 @@ import pytest
 from jax.flatten_util import ravel_pytree
 
 from neurobo.data.observations import Data
-from neurobo.networks.architectures import MLP
-from neurobo.surrogates import evidence
-from neurobo.surrogates.multi_output import STEPS, Together, learn, shared_hyper
+from neurobo.networks.mlp import MLP
+from neurobo.surrogates import refit_schedule
+from neurobo.surrogates.multi_output import STEPS, MultiOutput, learn, shared_hyper
+from neurobo.training.gauss_newton import gauss_newton
+from neurobo.training.problem import TrainingProblem
 from neurobo.training.residuals import ValueRows
-from neurobo.training.solver import Problem, gauss_newton
 
 NETWORK = MLP(12, 1, "erf")
 KEY = jax.random.key(5)
@@ -29,7 +30,7 @@ def _known(n: int = 11, k: int = 3) -> list[Data]:
     return [Data.pad(x, v + e) for v, e in zip(y, noise, strict=True)]
 
 
-def _gradients(found: Together, x: np.ndarray) -> np.ndarray:
+def _gradients(found: MultiOutput, x: np.ndarray) -> np.ndarray:
     at = jax.jit(
         jax.vmap(
             jax.grad(lambda theta, p: NETWORK.apply(theta, found.gamma, p[None])[0]), (None, 0)
@@ -67,7 +68,7 @@ def test_a_quantity_is_trained_as_if_alone(x64: None) -> None:
     for i, (data, nu) in enumerate(zip(known, hyper.scales, strict=True)):
         ridge = jnp.asarray(hyper.noises[i] / nu**2)
         targets = jnp.asarray(data.y / nu) + begun
-        problem = Problem(rows, targets, jnp.asarray(data.mask), ridge, found.start)
+        problem = TrainingProblem(rows, targets, jnp.asarray(data.mask), ridge, found.start)
         alone = gauss_newton(problem, max_steps=STEPS)
         expected = nu * (jax.jit(rows.values)(alone.theta) - begun)
         np.testing.assert_allclose(means[i], expected, atol=1e-6)
@@ -106,6 +107,6 @@ def test_evidence_tells_noise_from_none(x64: None) -> None:
 
 
 def test_scheduled_rows_change_only_at_times() -> None:
-    sizes = [len(evidence.scheduled_rows(n)) for n in range(100, 110)]
+    sizes = [len(refit_schedule.scheduled_rows(n)) for n in range(100, 110)]
     assert len(set(sizes)) <= 2
-    assert max(len(evidence.scheduled_rows(n)) for n in (300, 1000)) == evidence.MOST
+    assert max(len(refit_schedule.scheduled_rows(n)) for n in (300, 1000)) == refit_schedule.MOST

@@ -1,4 +1,4 @@
-"""Output warping: which bend the evidence chooses, and what a bend keeps."""
+"""Output warping: which strength the evidence chooses, and what warping keeps."""
 
 from __future__ import annotations
 
@@ -9,20 +9,21 @@ from scipy.differentiate import derivative
 from scipy.stats import qmc
 
 import neurobo
-from neurobo.data.observations import Data, Scale, standardise
+from neurobo.data.observations import Data
+from neurobo.data.scaling import Scale, standardise
 from neurobo.errors import InvalidInput
-from neurobo.networks.infinite_width import Wide
-from neurobo.surrogates.evidence import Hyper, scheduled
-from neurobo.surrogates.output_warping import BENDS, Warp, choose, warp_for
+from neurobo.networks.infinite_width import InfiniteWidthMLP
+from neurobo.surrogates.output_warping import STRENGTHS, OutputWarping, choose, output_warping_for
+from neurobo.surrogates.refit_schedule import scheduled
 
-WIDE = Wide(1, "erf", sphere=True)
+WIDE = InfiniteWidthMLP(1, "erf", sphere=True)
 X = 2 * qmc.Sobol(3, rng=0).random(32) - 1
 
 
-def _bend(values: np.ndarray) -> float:
+def _strength(values: np.ndarray) -> float:
     with jax.enable_x64(True):
-        found = choose(X.tobytes(), values.tobytes(), len(values), WIDE)
-    return 0.0 if found is None else found.warp.bend
+        found = choose(X, values, WIDE)
+    return 0.0 if found is None else found.warp.strength
 
 
 BOWL = np.sum((X - 0.3) ** 2, axis=1)
@@ -30,17 +31,22 @@ STEEP = np.exp(3 * BOWL)
 
 
 def test_a_bowl_stays_as_it_is_and_what_falls_by_orders_of_magnitude_is_bent() -> None:
-    assert _bend(BOWL) == 0
-    assert _bend(STEEP) >= 10
+    assert _strength(BOWL) == 0
+    assert _strength(STEEP) >= 10
 
 
 def test_units_do_not_matter() -> None:
-    assert _bend(1e-290 * STEEP) == _bend(1e290 * STEEP) == _bend(STEEP) == _bend(5 * STEEP - 7)
+    assert (
+        _strength(1e-290 * STEEP)
+        == _strength(1e290 * STEEP)
+        == _strength(STEEP)
+        == _strength(5 * STEEP - 7)
+    )
 
 
-@pytest.mark.parametrize("bend", BENDS)
-def test_a_bend_keeps_the_order_and_goes_on_below_the_lowest_value(bend: float) -> None:
-    warp = Warp(bend, lowest=2.0, median=5.0)
+@pytest.mark.parametrize("strength", STRENGTHS)
+def test_warping_keeps_the_order_and_goes_on_below_the_lowest_value(strength: float) -> None:
+    warp = OutputWarping(strength, lowest=2.0, median=5.0)
     values = np.linspace(-4.0, 1000.0, 400)
     assert np.all(np.diff(warp(values)) > 0)
     below = derivative(warp, 2.0 - 1e-3, initial_step=1e-4).df
@@ -48,15 +54,15 @@ def test_a_bend_keeps_the_order_and_goes_on_below_the_lowest_value(bend: float) 
     assert derivative(warp, 2.0 + 1e-9, step_direction=1).df == pytest.approx(1 / 3, rel=1e-5)
 
 
-@pytest.mark.parametrize("bend", BENDS)
-def test_slopes_are_those_of_finite_differences(bend: float) -> None:
+@pytest.mark.parametrize("strength", STRENGTHS)
+def test_slopes_are_those_of_finite_differences(strength: float) -> None:
     values = np.append(np.exp(BOWL), 1e3)  # one beyond the fence
-    warp = Warp(bend, float(values.min()), float(np.median(values)))
+    warp = OutputWarping(strength, float(values.min()), float(np.median(values)))
     scale = Scale.of(warp(values))
     step = 1e-3  # of z; standardised values are rounded to ten digits
     moved = [scale(warp(values + s * step * (warp.median - warp.lowest))) for s in (-1, 1)]
     slopes = (moved[1] - moved[0]) / (2 * step)
-    inside = np.argsort(values)[1:]  # at the lowest value the bend begins
+    inside = np.argsort(values)[1:]  # at the lowest value the warping begins
     for i in inside:
         expected = warp.log_slope(values[[i]]) + scale.log_slope(warp(values[[i]]))
         assert np.log(slopes[i]) == pytest.approx(expected, abs=0.02)
@@ -64,39 +70,37 @@ def test_slopes_are_those_of_finite_differences(bend: float) -> None:
 
 def test_huge_values_stay_finite() -> None:
     values = np.array([-1.7e308, 0.0, 1.7e308])
-    assert np.all(np.isfinite(Warp(100.0, -1.7e308, 0.0)(values)))
+    assert np.all(np.isfinite(OutputWarping(100.0, -1.7e308, 0.0)(values)))
     with np.errstate(all="raise"):
-        assert np.all(np.isfinite(Warp(100.0, 0.0, 1e-300)(values)))
+        assert np.all(np.isfinite(OutputWarping(100.0, 0.0, 1e-300)(values)))
 
 
 def test_searches_for_hyper_parameters_begin_where_the_bend_was_found() -> None:
     with jax.enable_x64(True):
         data = Data.pad(X, standardise(STEEP))
-        warp = warp_for(data, WIDE)
+        warp = output_warping_for(data, WIDE)
         assert warp is not None
         bent = warp(data)
-        assert bent.begin is not None
-        again = scheduled(bent, WIDE)
-    found = Hyper((np.exp(bent.begin[0]), np.exp(bent.begin[1])), 1.0, 1.0, ())
-    np.testing.assert_allclose(again.gamma, found.gamma, rtol=0.2)
+        again = scheduled(bent, WIDE, start=warp.start)
+    np.testing.assert_allclose(again.gamma, np.exp(warp.start[:2]), rtol=0.2)
     assert np.array_equal(np.argsort(bent.y[: bent.n]), np.argsort(data.y[: data.n]))
 
 
 def test_few_or_equal_values_are_left_alone() -> None:
     with jax.enable_x64(True):
         few = Data.pad(X[:7], standardise(STEEP[:7]))
-        assert warp_for(few, WIDE) is None
+        assert output_warping_for(few, WIDE) is None
         equal = Data.pad(X, np.where(np.arange(32) < 3, 1.0, 0.0))
-        assert warp_for(equal, WIDE) is None
+        assert output_warping_for(equal, WIDE) is None
 
 
 def test_auto_bends_unless_told_otherwise() -> None:
     history = [(x.tolist(), float(v)) for x, v in zip(X, STEEP, strict=True)]
     space = [(-1.0, 1.0)] * 3
-    bent, plain = (
+    warped, plain = (
         neurobo.suggest(space, history, seed=0, algorithm=neurobo.Auto(warp=on, middle=False))
         for on in (True, False)
     )
-    assert not np.allclose(bent, plain)
+    assert not np.allclose(warped, plain)
     with pytest.raises(InvalidInput, match="warp must be True or False"):
         neurobo.Auto(warp=1)  # type: ignore[arg-type]

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import pytest
 
-from neurobo.training import incremental_cholesky as growing
+import neurobo
 from neurobo.training.incremental_cholesky import BLOCK, inverse_factor
 
 RIDGE = 1e-3
@@ -27,7 +31,7 @@ def _reference(x: Any) -> Any:
 
 @pytest.fixture(autouse=True)
 def _forget() -> None:
-    growing._CACHE.clear()
+    neurobo.clear_caches()
 
 
 @pytest.mark.parametrize("n", [0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 150])
@@ -42,7 +46,7 @@ def test_a_growing_history_gives_the_same_bits_as_a_new_process() -> None:
     x = _points(150)
     for n in range(100, 151):
         grown = inverse_factor("k", _kernel, x[:n], RIDGE)
-    growing._CACHE.clear()
+    neurobo.clear_caches()
     assert np.array_equal(grown, inverse_factor("k", _kernel, x, RIDGE))
 
 
@@ -79,3 +83,40 @@ def test_duplicates_do_no_harm() -> None:
     assert np.isfinite(found).all()
     whole = _kernel(x, x) + 1e-9 * np.eye(len(x))
     np.testing.assert_allclose(found @ whole @ found.T, np.eye(len(x)), atol=1e-3)
+
+
+class _Slow:
+    """A name that lets other threads go first whenever it is looked up."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __hash__(self) -> int:
+        time.sleep(1e-4)
+        return self.number
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Slow) and self.number == other.number
+
+
+@pytest.fixture
+def _often() -> Iterator[None]:
+    """Threads take turns as often as possible."""
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(usual)
+
+
+@pytest.mark.usefixtures("_often")
+def test_threads_do_not_disturb_each_other() -> None:
+    x = _points(20)
+    expected = _reference(x)
+
+    def worker(seed: int) -> None:
+        for number in np.random.default_rng(seed).integers(0, 12, 40):
+            found = inverse_factor(_Slow(int(number)), _kernel, x, RIDGE)
+            np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-8)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(worker, range(8)))

@@ -10,18 +10,19 @@ from jax.flatten_util import ravel_pytree
 from jax.test_util import check_grads
 
 from neurobo.data.observations import Data
-from neurobo.networks.architectures import MLP
+from neurobo.networks.mlp import MLP
 from neurobo.surrogates.draws import Recipe, draw
-from neurobo.training import solver as solve
+from neurobo.training.gauss_newton import gauss_newton
+from neurobo.training.gradient_descent import adam
+from neurobo.training.problem import JITTER, TrainingProblem, objective_at
 from neurobo.training.residuals import GeneralRows, ValueRows
-from neurobo.training.solver import JITTER, Problem, adam, gauss_newton
 
 GAMMA = np.array([1.5, 0.8])
 
 
 def _problem(
     n: int = 12, *, network: MLP | None = None, ridge: float = 0.1, padding: int = 0
-) -> Problem:
+) -> TrainingProblem:
     network = network or MLP(width=64, depth=2, activation="tanh")
     rng = np.random.default_rng(0)
     x = rng.uniform(-1, 1, (n, 3))
@@ -29,14 +30,14 @@ def _problem(
     theta0 = network.init(jax.random.key(1), 3)
     rows = ValueRows(network, jnp.asarray(GAMMA), jnp.asarray(np.pad(x, ((0, padding), (0, 0)))))
     weights = np.pad(np.ones(n), (0, padding))
-    return Problem(
+    return TrainingProblem(
         rows, jnp.asarray(np.pad(y, (0, padding))), jnp.asarray(weights), jnp.asarray(ridge), theta0
     )
 
 
-def _gradient_of_objective(problem: Problem, theta: Any, ridge: float) -> float:
+def _gradient_of_objective(problem: TrainingProblem, theta: Any, ridge: float) -> float:
     def objective(at: Any) -> Any:
-        return solve._objective(problem, jnp.asarray(ridge), at, problem.rows.values(at))[0]
+        return objective_at(problem, jnp.asarray(ridge), at, problem.rows.values(at))[0]
 
     gradient = jax.grad(objective)(theta)
     return float(jnp.linalg.norm(ravel_pytree(gradient)[0]))
@@ -46,7 +47,9 @@ def test_a_linear_problem_is_solved_in_one_step_as_ridge_regression(x64: None) -
     a = np.random.default_rng(0).normal(size=(8, 20))
     t, theta0, ridge = np.arange(8.0), np.ones(20), 0.3
     rows = GeneralRows(jnp.vdot, jnp.asarray(a))
-    problem = Problem(rows, jnp.asarray(t), jnp.ones(8), jnp.asarray(ridge), jnp.asarray(theta0))
+    problem = TrainingProblem(
+        rows, jnp.asarray(t), jnp.ones(8), jnp.asarray(ridge), jnp.asarray(theta0)
+    )
     fit = gauss_newton(problem, max_steps=1)
     primal = np.linalg.solve(a.T @ a + ridge * np.eye(20), a.T @ (t - a @ theta0)) + theta0
     np.testing.assert_allclose(fit.theta, primal, rtol=1e-10)
@@ -84,7 +87,7 @@ def test_without_noise_the_interpolant_is_the_nearest_to_the_start(x64: None) ->
     """In the linear case: θ0 + J⁺ (t - J θ0), up to the stated jitter."""
     a = np.random.default_rng(0).normal(size=(5, 20))
     theta0, t = np.ones(20), np.arange(5.0)
-    problem = Problem(
+    problem = TrainingProblem(
         GeneralRows(jnp.vdot, jnp.asarray(a)), jnp.asarray(t), jnp.ones(5), jnp.asarray(0.0),
         jnp.asarray(theta0),
     )  # fmt: skip
@@ -135,7 +138,7 @@ def test_copies_of_one_point_do_no_harm(x64: None, ridge: float) -> None:
     rows = ValueRows(network, jnp.asarray(GAMMA), x)
     targets = jnp.asarray(np.random.default_rng(0).normal(size=40))
     theta0 = network.init(jax.random.key(0), 3)
-    fit = gauss_newton(Problem(rows, targets, jnp.ones(40), jnp.asarray(ridge), theta0))
+    fit = gauss_newton(TrainingProblem(rows, targets, jnp.ones(40), jnp.asarray(ridge), theta0))
     assert np.isfinite(fit.objective)
     np.testing.assert_allclose(rows.values(fit.theta), targets.mean(), atol=0.01)
 
@@ -155,6 +158,6 @@ def test_gradients_of_the_objective(x64: None) -> None:
 
     def objective(at: jax.Array) -> jax.Array:
         theta = restore(at)
-        return solve._objective(problem, problem.ridge, theta, problem.rows.values(theta))[0]
+        return objective_at(problem, problem.ridge, theta, problem.rows.values(theta))[0]
 
     check_grads(objective, (flat + 0.1,), order=1, modes=["rev"], rtol=1e-5)

@@ -18,12 +18,13 @@ from jax import Array
 from jaxtyping import Float
 
 from neurobo.acquisition.exploration import cbo_beta
-from neurobo.acquisition.functions import log_probability
-from neurobo.data.observations import CRASH, Data, Limit
-from neurobo.networks.architectures import Architecture, network_for
-from neurobo.search.optimiser import RADIUS, Region, Score
+from neurobo.acquisition.normal_tails import log_probability
+from neurobo.acquisition.score import Score
+from neurobo.data.observations import CRASH, Constraint, Data
+from neurobo.networks.architectures import Architecture
+from neurobo.networks.selection import network_for
 from neurobo.surrogates import multi_output as together
-from neurobo.surrogates.multi_output import Together
+from neurobo.surrogates.multi_output import MultiOutput
 
 
 @jax.tree_util.register_dataclass
@@ -31,9 +32,9 @@ from neurobo.surrogates.multi_output import Together
 class Bounds:
     """Lower confidence bounds of all constraints, above their thresholds."""
 
-    groups: tuple[Together, ...]
+    groups: tuple[MultiOutput, ...]
     """Constraints that were observed at the same points are one group."""
-    highest: Float[Array, " k"]
+    thresholds: Float[Array, " k"]
     deviations: Float[Array, " k"]
     """How many standard deviations the bounds are below the means."""
 
@@ -41,7 +42,7 @@ class Bounds:
         """How far each constraint's mean is above its threshold, and its standard deviation."""
         found = [group.mean_and_sd(x) for group in self.groups]
         mean = jnp.concatenate([mean for mean, _ in found])
-        return mean - self.highest[:, None], jnp.concatenate([sd for _, sd in found])
+        return mean - self.thresholds[:, None], jnp.concatenate([sd for _, sd in found])
 
     def lower(self, x: Float[Array, "n d"]) -> Float[Array, "k n"]:
         """Allowed where none is above 0."""
@@ -111,43 +112,45 @@ class Feasibility:
 
     def learn(self, key: Array, data: Data, number: int) -> tuple[Bounds, Data]:
         """What is known of the constraints, and the data with each observation judged by it."""
-        groups: dict[bytes, list[Limit]] = {}
-        for limit in data.limits:
-            groups.setdefault(limit.data.x[: limit.data.n].tobytes(), []).append(limit)
-        limits = [limit for group in groups.values() for limit in group]
-        known = [replace(limit.data, pending=data.pending) for limit in limits]
+        groups: dict[bytes, list[Constraint]] = {}
+        for c in data.constraints:
+            groups.setdefault(c.data.x[: c.data.n].tobytes(), []).append(c)
+        constraints = [c for group in groups.values() for c in group]
+        known = [replace(c.data, pending=data.pending) for c in constraints]
         sizes = [len(group) for group in groups.values()]
-        bounds = self._bounds(key, data, known, limits, sizes, number)
-        excess = _excess(bounds, data, limits)
-        if len(data.pending) and not np.any(excess <= 0):
+        bounds = self._bounds(key, data, known, constraints, sizes, number)
+        violation = _violation(bounds, data, constraints)
+        if len(data.pending) and not np.any(violation <= 0):
             # Points are on their way to where feasibility is likeliest: look elsewhere.
             mean, sd = _at(bounds, data.pending)
-            above = mean + np.asarray(bounds.highest)[:, None] + sd
-            known = [d.believing(row) for d, row in zip(known, above, strict=True)]
-            bounds = self._bounds(key, data, known, limits, sizes, number)
-        return bounds, replace(data, excess=excess)
+            above = mean + np.asarray(bounds.thresholds)[:, None] + sd
+            known = [d.with_fantasies(row) for d, row in zip(known, above, strict=True)]
+            bounds = self._bounds(key, data, known, constraints, sizes, number)
+        return bounds, replace(data, violation=violation)
 
     def _bounds(
         self,
         key: Array,
         data: Data,
         known: Sequence[Data],
-        limits: Sequence[Limit],
+        constraints: Sequence[Constraint],
         sizes: Sequence[int],
         number: int,
     ) -> Bounds:
         found, first = [], 0
         for i, size in enumerate(sizes):
-            network = self.network(data, limits[first].name)
+            network = self.network(data, constraints[first].name)
             group, first = known[first : first + size], first + size
             # A fresh start whenever there is something new to learn from.
             name = jax.random.fold_in(jax.random.fold_in(key, 2**30 + i), group[0].n)
             found.append(together.learn(name, group, network, solver=self.solver))
-        highest = np.array([limit.highest for limit in limits])
-        deviations = np.full(len(limits), -self.caution) if number % 2 else self._hopeful(found)
-        crash = np.array([limit.name == CRASH for limit in limits])
+        thresholds = np.array([c.threshold for c in constraints])
+        deviations = (
+            np.full(len(constraints), -self.caution) if number % 2 else self._hopeful(found)
+        )
+        crash = np.array([c.name == CRASH for c in constraints])
         deviations = np.where(crash, -self.crash_caution[number % 2], deviations)
-        return Bounds(tuple(found), jnp.asarray(highest), jnp.asarray(deviations))
+        return Bounds(tuple(found), jnp.asarray(thresholds), jnp.asarray(deviations))
 
     def network(self, data: Data, name: str) -> Architecture:
         """The surrogate of a constraint."""
@@ -155,7 +158,7 @@ class Feasibility:
         sphere = self.sphere and name != CRASH
         return network_for(data.image, self.width, self.depth, self.activation, sphere=sphere)
 
-    def _hopeful(self, found: Sequence[Together]) -> Float[np.ndarray, " k"]:
+    def _hopeful(self, found: Sequence[MultiOutput]) -> Float[np.ndarray, " k"]:
         if self.beta != "theory":
             return np.full(sum(len(group.nu) for group in found), np.sqrt(self.beta))
         known = [(np.asarray(group.information), np.asarray(group.noise)) for group in found]
@@ -175,13 +178,15 @@ def _at(bounds: Bounds, x: Float[np.ndarray, "n d"]) -> tuple[np.ndarray, np.nda
     return np.asarray(mean)[:, : len(x)], np.asarray(sd)[:, : len(x)]
 
 
-def _excess(bounds: Bounds, data: Data, limits: Sequence[Limit]) -> Float[np.ndarray, " n"]:
+def _violation(
+    bounds: Bounds, data: Data, constraints: Sequence[Constraint]
+) -> Float[np.ndarray, " n"]:
     """By how much each observation of the objective breaks the constraints: as was observed, or as
     is expected where that is not known or full of noise."""
     expected, _ = _at(bounds, data.x[: data.n])
-    known = np.array([limit.known - limit.highest for limit in limits])
+    known = np.array([c.known - c.threshold for c in constraints])
     noises = np.concatenate([np.asarray(group.noise) for group in bounds.groups])
-    certain = (noises < CLEAR) | np.array([limit.name == CRASH for limit in limits])
+    certain = (noises < CLEAR) | np.array([c.name == CRASH for c in constraints])
     trusted = ~np.isnan(known) & certain[:, None]
     return np.sum(np.maximum(np.where(trusted, known, expected), 0.0), axis=0)
 
@@ -191,15 +196,7 @@ CLEAR = 1e-3
 3 % of their spread."""
 
 
-def search(
-    score: Score, bounds: Bounds, data: Data, number: int, region: Region | None
-) -> tuple[Score, Region | None]:
-    """What to minimise and where, given what one would do without constraints."""
-    assert data.excess is not None
-    if np.any(data.excess <= 0):
-        return Within(score, bounds), region
-    # Every other turn stays near the observation that breaks the constraints least: the doubt of
-    # networks is largest in the corners of the box, and there are many.
-    if number % 2 and data.n:
-        region = Region(int(data.order[0]), RADIUS)
-    return Reaching(score, bounds), region
+def constrained(score: Score, bounds: Bounds, data: Data) -> Within | Reaching:
+    """What to minimise, given what one would minimise without constraints."""
+    assert data.violation is not None
+    return (Within if np.any(data.violation <= 0) else Reaching)(score, bounds)

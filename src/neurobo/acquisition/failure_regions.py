@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import ndtr
 
-from neurobo.data.observations import CRASH, Data, Limit
+from neurobo.data.observations import CRASH, Constraint, Data
 from neurobo.networks.architectures import Architecture
 from neurobo.surrogates.multi_output import BIASES, WEIGHTS, spectrum
 
@@ -30,11 +30,11 @@ SURPRISE = 0.02
 
 def without_random(data: Data, network: Architecture) -> Data:
     """The data without the constraint of failed evaluations if these are at random."""
-    kept = tuple(c for c in data.limits if c.name != CRASH or explained(c, network) >= ENOUGH)
-    return data if len(kept) == len(data.limits) else replace(data, limits=kept)
+    kept = tuple(c for c in data.constraints if c.name != CRASH or explained(c, network) >= ENOUGH)
+    return data if len(kept) == len(data.constraints) else replace(data, constraints=kept)
 
 
-def explained(crashes: Limit, network: Architecture) -> float:
+def explained(crashes: Constraint, network: Architecture) -> float:
     """Σ log p(outcome i | all other outcomes), with the points minus without them."""
     x = crashes.data.x[: crashes.data.n]
     failed = crashes.data.values > 0
@@ -47,7 +47,7 @@ def explained(crashes: Limit, network: Architecture) -> float:
     outcome = np.where(failed, 1.0, -1.0)
     best = -np.inf
     for gamma in [(w, b) for w in WEIGHTS for b in BIASES]:
-        values, vectors, _ = spectrum(network, gamma, x.tobytes(), x.shape)
+        values, vectors, _ = spectrum(network, gamma, x)
         turned = vectors.T @ (outcome - SUCCESS)
         for ratio in RATIOS:
             shares = 1 / (values + ratio)

@@ -25,12 +25,12 @@ from jax.scipy.linalg import solve_triangular
 from jax.scipy.special import logsumexp
 from jaxtyping import Float
 
-from neurobo.acquisition.functions import log_improvement
+from neurobo.acquisition.normal_tails import log_improvement
 from neurobo.data.observations import Data
 from neurobo.surrogates import gaussian_process as gp
 from neurobo.surrogates.draws import normal
-from neurobo.surrogates.evidence import Hyper
 from neurobo.surrogates.gaussian_process import GP
+from neurobo.surrogates.hyperparameters import Hyper
 
 EXACT = 1e-6
 """Variance of the noise that stands for none, relative to ν²."""

@@ -6,8 +6,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from neurobo.acquisition.exploration import pinn_nu
-from neurobo.networks.infinite_width import information_gain, interaction_information
-from neurobo.physics.surrogate import Known
+from neurobo.networks.information import information_gain, interaction_information
+from neurobo.physics.conditioning import Known
 
 
 def theory_nu(state: Known) -> float:

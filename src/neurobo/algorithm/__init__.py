@@ -13,14 +13,8 @@ from neurobo.algorithm.neural_greedy import NeuralGreedy
 from neurobo.algorithm.neural_linear import NeuralLinear
 from neurobo.algorithm.ntk_gp import NTKGP
 from neurobo.algorithm.pinn_bo import PINNBO
-from neurobo.algorithm.registry import (
-    Algorithm,
-    Portfolio,
-    algorithms,
-    check_physics,
-    describe,
-    resolve,
-)
+from neurobo.algorithm.protocols import Algorithm, Decision
+from neurobo.algorithm.registry import algorithms, check_physics, describe, resolve
 from neurobo.algorithm.sto_bnts import STOBNTS
 
 __all__ = [
@@ -29,15 +23,22 @@ __all__ = [
     "STOBNTS",
     "Algorithm",
     "Auto",
+    "Decision",
     "DeepEnsemble",
     "NeuralBO",
     "NeuralBandit",
     "NeuralCBO",
     "NeuralGreedy",
     "NeuralLinear",
-    "Portfolio",
     "algorithms",
     "check_physics",
     "describe",
     "resolve",
 ]
+
+# Stored objects name the path that users have, which stays when files move.
+for _algorithm in (
+    NTKGP, PINNBO, STOBNTS, Auto, DeepEnsemble, NeuralBO, NeuralBandit, NeuralCBO, NeuralGreedy,
+    NeuralLinear,
+):  # fmt: skip
+    _algorithm.__module__ = "neurobo"

@@ -1,57 +1,27 @@
 """Deep ensembles (Lakshminarayanan et al. 2017; as a surrogate Kim et al. 2021).
 
-Several networks are trained on the same data; where they disagree there is doubt. The members keep
-their random starts through a run: that is what warm-started training comes to, if it ends at an
-optimum, without a state that a crash could lose.
+Several networks are trained on the same data; where they disagree, the ensemble is uncertain. The
+members keep their random starts through a run: that is what warm-started training comes to,
+if it ends at an optimum, without a state that a crash could lose.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Literal
 
-import jax
-import jax.numpy as jnp
-import numpy as np
 from jax import Array
-from jaxtyping import Float
 
-from neurobo.acquisition.functions import LogExpectedImprovement, expected, expected_best
+from neurobo.acquisition.registry import acquire
 from neurobo.algorithm.drawing import Gammas, check_gamma, hyper_for
+from neurobo.algorithm.protocols import Decision
 from neurobo.algorithm.registry import options, register
 from neurobo.data.observations import Data
 from neurobo.errors import check_choice, check_count
-from neurobo.networks.architectures import MLP, Architecture, Gamma, Theta, network_for
-from neurobo.search.optimiser import Region, Score
-from neurobo.surrogates.draws import Recipe, draw, draws
-from neurobo.training.solver import stacked
-
-
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class Ensemble:
-    """Mean and standard deviation over the members."""
-
-    network: Architecture = field(metadata={"static": True})
-    gamma: Gamma
-    scale: Float[Array, ""]
-    members: Theta
-    """Parameters with a leading axis that counts members."""
-
-    def _values(self, x: Float[Array, "n d"]) -> Float[Array, "k n"]:
-        found: Array = jax.vmap(lambda theta: self.network.apply(theta, self.gamma, x))(
-            self.members
-        )
-        return self.scale * found
-
-    def mean(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        return jnp.mean(self._values(x), axis=0)
-
-    def mean_and_sd(self, x: Float[Array, "n d"]) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
-        values = self._values(x)
-        mean = jnp.mean(values, axis=0)
-        # At an observation all agree: the floor keeps the root's slope finite.
-        return mean, jnp.sqrt(jnp.var(values, axis=0, ddof=1) + 1e-12)
+from neurobo.networks.mlp import MLP
+from neurobo.networks.selection import network_for
+from neurobo.surrogates.draws import Recipe
+from neurobo.surrogates.ensemble import Ensemble, EnsembleSurrogate
+from neurobo.surrogates.posterior import Function
 
 
 @options
@@ -79,26 +49,19 @@ class DeepEnsemble:
         hyper = hyper_for(data, network, self.gamma)
         return Recipe(network, hyper.gamma, scale=hyper.scale, perturbed=False)
 
+    @property
+    def surrogate(self) -> EnsembleSurrogate:
+        return EnsembleSurrogate(self._recipe, self.members)
+
     def posterior(self, key: Array, data: Data) -> Ensemble:
-        keys = jax.random.split(key, self.members)
-        recipe = self._recipe(data)
-        members = stacked([fit.theta for _, fit in draws(list(keys), data, recipe)])
-        scale = jnp.asarray(np.asarray(recipe.scale, dtype=float))
-        return Ensemble(recipe.network, jnp.asarray(recipe.gamma), scale, members)
+        return self.surrogate.fit(key, data)
 
-    def sample(self, key: Array, data: Data, number: int) -> Score:
-        return draw(jax.random.fold_in(key, number), data, self._recipe(data))[0]
+    def sample(self, key: Array, data: Data, number: int) -> Function:
+        return self.surrogate.sample(key, data, number)
 
-    def score(self, key: Array, data: Data, number: int) -> Score:
-        if self.acquisition == "draw" or not data.n:
-            return self.sample(key, data, number)
-        found = self.posterior(key, data)
-        if len(data.pending):
-            found = self.posterior(key, data.believing(expected(found, data)))
-        return LogExpectedImprovement(found, jnp.asarray(np.asarray(expected_best(found, data))))
-
-    def region(self, data: Data, number: int) -> Region | None:
-        return None
+    def decide(self, key: Array, data: Data, number: int) -> Decision:
+        name: Literal["ei", "ts"] = "ei" if self.acquisition == "ei" and data.n else "ts"
+        return Decision(acquire(name, self.surrogate, key, data, number))
 
 
 register("deep-ensemble", DeepEnsemble, "Expected improvement over networks trained side by side.")

@@ -3,23 +3,29 @@ look."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 
-from neurobo.acquisition.functions import means
-from neurobo.algorithm.registry import options
+from neurobo.acquisition.score import Score
+from neurobo.algorithm.protocols import Decision
+from neurobo.algorithm.registry import given_later, options
 from neurobo.data.observations import Data
 from neurobo.errors import InvalidInput, check_choice, check_flag, check_number
-from neurobo.networks.architectures import CNN, MLP, Architecture, network_for
-from neurobo.networks.infinite_width import Wide
+from neurobo.networks.architectures import Architecture
+from neurobo.networks.cnn import CNN
+from neurobo.networks.infinite_width import InfiniteWidthMLP
+from neurobo.networks.mlp import MLP
+from neurobo.networks.selection import network_for
 from neurobo.search import trust_region as trust
-from neurobo.search.optimiser import RADIUS, Region
-from neurobo.surrogates import evidence, image_evidence
+from neurobo.search.trust_region import RADIUS, Region
 from neurobo.surrogates import gaussian_process as gp
-from neurobo.surrogates.evidence import Hyper
+from neurobo.surrogates import image_evidence, leave_one_out, refit_schedule
+from neurobo.surrogates.hyperparameters import Hyper
+from neurobo.surrogates.posterior import means
+from neurobo.surrogates.refit_schedule import Logarithms
 
 Gammas = float | Literal["evidence", "grid"]
 
@@ -61,6 +67,11 @@ class Drawing:
     "auto": 0.4 above 6 columns; "adaptive": as far as the history says, above 6 columns. None:
     never, as in the papers."""
 
+    start: Logarithms | None = given_later(default=None)
+
+    def with_start(self, start: Logarithms) -> Drawing:
+        return replace(self, start=start)
+
     def __post_init__(self) -> None:
         MLP(self.width, self.depth, self.activation)
         check_gamma(self.gamma)
@@ -80,9 +91,22 @@ class Drawing:
         return network_for(data.image, self.width, self.depth, self.activation, sphere=sphere)
 
     def hyper(self, data: Data) -> Hyper:
-        return hyper_for(data, self.network(data), self.gamma, ard=self.ard, noise=self.noise)
+        network = self.network(data)
+        return hyper_for(
+            data, network, self.gamma, ard=self.ard, noise=self.noise, start=self.start
+        )
+
+    def decisions(
+        self, samples: Sequence[Score], data: Data, numbers: Sequence[int]
+    ) -> list[Decision]:
+        """Samples as scores, each with its trust region."""
+        return [
+            Decision(sample, self.region(data, number))
+            for sample, number in zip(samples, numbers, strict=True)
+        ]
 
     def region(self, data: Data, number: int) -> Region | None:
+        """Where to search for suggestion `number`; None: everywhere."""
         radius = self.trust_region
         if isinstance(radius, str) and data.x.shape[1] <= HIGH:
             radius = None
@@ -91,11 +115,11 @@ class Drawing:
         if isinstance(radius, str):
             radius = RADIUS if radius == "auto" else trust.radius(data)
         network = self.network(data)
-        wide = Wide.of(network) if isinstance(network, MLP) else None
+        wide = InfiniteWidthMLP.of(network) if isinstance(network, MLP) else None
         return Region(int(smoothed(data, wide, self.hyper(data)).order[0]), radius)
 
 
-def smoothed(data: Data, wide: Wide | None, hyper: Hyper) -> Data:
+def smoothed(data: Data, wide: InfiniteWidthMLP | None, hyper: Hyper) -> Data:
     """Observations with the values that are expected there: with noise the lowest one is luck."""
     if wide is None or hyper.noise < CLEAR:
         return data
@@ -114,6 +138,7 @@ def hyper_for(
     *,
     ard: bool = False,
     noise: float | None = None,
+    start: Logarithms | None = None,
 ) -> Hyper:
     """γ, ν and the noise: given, or found by evidence."""
     ones = (1.0,) * data.x.shape[1]
@@ -123,8 +148,8 @@ def hyper_for(
         found = image_evidence.fit(data, network)
         return found if noise is None else replace(found, noise=noise)
     assert isinstance(network, MLP)
-    wide = Wide.of(network)
+    wide = InfiniteWidthMLP.of(network)
     if gamma == "evidence":
-        return evidence.scheduled(data, wide, ard=ard, noise=noise)
-    best = evidence.by_leaving_out(data, wide)
+        return refit_schedule.scheduled(data, wide, ard=ard, noise=noise, start=start)
+    best = leave_one_out.by_leaving_out(data, wide)
     return Hyper((best, best), 1.0, noise or 0.0, ones)

@@ -9,19 +9,18 @@ from __future__ import annotations
 from functools import partial
 from typing import Literal
 
-import jax
-import jax.numpy as jnp
-import numpy as np
 from jax import Array
 
-from neurobo.acquisition.functions import LowerBound
+from neurobo.acquisition.registry import acquire
+from neurobo.algorithm.protocols import Decision
 from neurobo.algorithm.registry import options, register
 from neurobo.data.observations import Data
 from neurobo.errors import check_choice, check_number
-from neurobo.networks.architectures import MLP, network_for
-from neurobo.search.optimiser import Region, Score
-from neurobo.surrogates import linearised as tangents
-from neurobo.surrogates.draws import Recipe, draw
+from neurobo.networks.mlp import MLP
+from neurobo.networks.selection import network_for
+from neurobo.surrogates.draws import Recipe
+from neurobo.surrogates.linearised import Diagonal, Exact, LinearisedNetwork
+from neurobo.surrogates.posterior import Function
 
 
 @options
@@ -48,7 +47,7 @@ class NeuralBandit:
         check_choice("acquisition", self.acquisition, ("ucb", "ts"))
         check_choice("covariance", self.covariance, ("exact", "diagonal"))
 
-    def posterior(self, key: Array, data: Data) -> tangents.Exact | tangents.Diagonal:
+    def surrogate(self, data: Data) -> LinearisedNetwork:
         recipe = Recipe(
             network_for(data.image, self.width, self.depth, self.activation),
             gamma=(self.gamma, self.gamma),
@@ -56,21 +55,18 @@ class NeuralBandit:
             surrogate="centred",
             perturbed=False,
         )
-        mean, _ = draw(key, data, recipe)
-        return tangents.around(
-            mean, data, nu=self.nu, ridge=self.ridge, diagonal=self.covariance == "diagonal"
-        )
+        return LinearisedNetwork(recipe, self.nu, self.ridge, self.covariance == "diagonal")
 
-    def sample(self, key: Array, data: Data, number: int) -> Score:
-        return tangents.draw(jax.random.fold_in(key, number), self.posterior(key, data))
+    def posterior(self, key: Array, data: Data) -> Exact | Diagonal:
+        return self.surrogate(data).fit(key, data)
 
-    def score(self, key: Array, data: Data, number: int) -> Score:
-        if self.acquisition == "ts":
-            return self.sample(key, data, number)
-        return LowerBound(self.posterior(key, data), jnp.asarray(np.ones(())))
+    def sample(self, key: Array, data: Data, number: int) -> Function:
+        return self.surrogate(data).sample(key, data, number)
 
-    def region(self, data: Data, number: int) -> Region | None:
-        return None
+    def decide(self, key: Array, data: Data, number: int) -> Decision:
+        # Pending points reduce the variance as soon as they are chosen: no need for fantasies.
+        score = acquire(self.acquisition, self.surrogate(data), key, data, number, fantasies=False)
+        return Decision(score)
 
 
 register("neural-ucb", NeuralBandit, "Confidence bound from a trained network's gradients.")

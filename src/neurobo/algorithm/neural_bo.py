@@ -9,24 +9,27 @@ function with that mean and that doubt.
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import lru_cache
 from typing import Literal
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from jaxtyping import Float
 
 from neurobo.acquisition.exploration import neural_bo_nu
-from neurobo.acquisition.functions import Pointwise
+from neurobo.acquisition.score import Score
+from neurobo.acquisition.thompson_sampling import PointwiseSample
 from neurobo.algorithm.drawing import Drawing, Radius
+from neurobo.algorithm.protocols import Decision
 from neurobo.algorithm.registry import options, register
+from neurobo.data.content_cache import cached
 from neurobo.data.observations import Data
 from neurobo.errors import check_choice, check_count, check_number
 from neurobo.networks.architectures import Theta
-from neurobo.search.optimiser import Score
 from neurobo.surrogates import linearised as tangents
 from neurobo.surrogates.draws import Draw, Network, Recipe, draw
+from neurobo.surrogates.posterior import Function
 
 
 @options
@@ -62,8 +65,7 @@ class NeuralBO(Drawing):
             self.network(data), hyper.gamma, noise=ridge, scale=hyper.scale, surrogate="centred",
             perturbed=False,
         )  # fmt: skip
-        arrays = (np.asarray(jax.random.key_data(key)), early.x, early.y[: early.n])
-        mean, start = _trained(recipe, early.x.shape, *(a.tobytes() for a in arrays))
+        mean, start = _trained(key, early.x[: early.n], early.y[: early.n], recipe)
         nu = neural_bo_nu(float(np.sqrt(hyper.noise))) if self.nu == "theory" else self.nu
         scale = unit * hyper.scale
         mean = replace(mean, scale=_number(scale), offset=_number(offset))
@@ -71,28 +73,28 @@ class NeuralBO(Drawing):
         assert isinstance(found, tangents.Exact)
         return found
 
-    def sample(self, key: Array, data: Data, number: int) -> Score:
+    def sample(self, key: Array, data: Data, number: int) -> Function:
         return tangents.draw(jax.random.fold_in(key, number), self.posterior(key, data))
 
-    def score(self, key: Array, data: Data, number: int) -> Score:
+    def decide(self, key: Array, data: Data, number: int) -> Decision:
+        score: Score
         if self.sampling == "function":
-            return self.sample(key, data, number)
-        return Pointwise(self.posterior(key, data), jax.random.fold_in(key, number))
+            score = self.sample(key, data, number)
+        else:
+            score = PointwiseSample(self.posterior(key, data), jax.random.fold_in(key, number))
+        return Decision(score, self.region(data, number))
 
 
 def _number(value: float) -> Array:
     return jnp.asarray(np.asarray(value, dtype=float))
 
 
-@lru_cache(maxsize=4)
+@cached
 def _trained(
-    recipe: Recipe, shape: tuple[int, ...], key: bytes, x: bytes, y: bytes
+    key: Array, x: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"], recipe: Recipe
 ) -> tuple[Draw, Theta]:
     """The mean and θ0. Pending points and `update_every` leave them as they were."""
-    values = np.frombuffer(y)
-    data = Data.pad(np.frombuffer(x).reshape(shape)[: len(values)], values)
-    name = jax.random.wrap_key_data(jnp.asarray(np.frombuffer(key, dtype=np.uint32)))
-    mean, _ = draw(name, data, recipe)
+    mean, _ = draw(key, Data.pad(x, y), recipe)
     minus = mean.parts[1]  # - f(x; θ0)
     assert isinstance(minus, Network)
     return mean, recipe.network.negated(minus.theta)

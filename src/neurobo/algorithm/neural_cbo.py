@@ -7,44 +7,28 @@ expected improvement where every constraint's lower confidence bound permits fea
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from jaxtyping import Float
 
 from neurobo.acquisition.constraints import Feasibility
-from neurobo.acquisition.functions import LogExpectedImprovement, expected, expected_best
+from neurobo.acquisition.expected_improvement import expected_improvement
 from neurobo.algorithm.drawing import check_solver, smoothed
+from neurobo.algorithm.protocols import Decision
 from neurobo.algorithm.registry import options, register
 from neurobo.data.observations import Data
 from neurobo.errors import check_flag, check_number
-from neurobo.networks.architectures import MLP, Architecture, network_for
-from neurobo.networks.infinite_width import Wide
+from neurobo.networks.architectures import Architecture
+from neurobo.networks.infinite_width import InfiniteWidthMLP
+from neurobo.networks.mlp import MLP
+from neurobo.networks.selection import network_for
 from neurobo.search import trust_region as trust
-from neurobo.search.optimiser import Region, Score
-from neurobo.surrogates import multi_output as together
+from neurobo.search.trust_region import Region
 from neurobo.surrogates.draws import SOLVERS
-from neurobo.surrogates.evidence import Hyper
-from neurobo.surrogates.multi_output import Together
-
-
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class Only:
-    """The one quantity of `Together` as a posterior."""
-
-    found: Together
-
-    def mean(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        return self.found.mean(x)[0]
-
-    def mean_and_sd(self, x: Float[Array, "n d"]) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
-        mean, sd = self.found.mean_and_sd(x)
-        return mean[0], sd[0]
+from neurobo.surrogates.hyperparameters import Hyper
+from neurobo.surrogates.multi_output import OneOutput, OneOutputNetwork, shared_hyper
+from neurobo.surrogates.posterior import with_fantasies
 
 
 @options
@@ -92,27 +76,25 @@ class NeuralCBO:
             sphere=self.sphere,
         )
 
-    def posterior(self, key: Array, data: Data) -> Only:
-        """A network trained from a fresh start, whenever there is something new to learn from."""
-        name = jax.random.fold_in(key, data.n)
-        return Only(together.learn(name, [data], self._network(data), solver=self.solver))
-
     def _network(self, data: Data) -> Architecture:
         return network_for(data.image, self.width, self.depth, self.activation, sphere=self.sphere)
 
-    def score(self, key: Array, data: Data, number: int) -> Score:
-        found = self.posterior(key, data)
-        if len(data.pending):
-            found = self.posterior(key, data.believing(expected(found, data)))
-        best = expected_best(found, data) if data.n else 0.0
-        return LogExpectedImprovement(found, jnp.asarray(best))
+    def surrogate(self, data: Data) -> OneOutputNetwork:
+        return OneOutputNetwork(self._network(data), self.solver)
 
-    def region(self, data: Data, number: int) -> Region | None:
+    def posterior(self, key: Array, data: Data) -> OneOutput:
+        return self.surrogate(data).fit(key, data)
+
+    def decide(self, key: Array, data: Data, number: int) -> Decision:
+        _, posterior = with_fantasies(self.surrogate(data), key, data)
+        return Decision(expected_improvement(posterior, data), self._region(data, number))
+
+    def _region(self, data: Data, number: int) -> Region | None:
         if not self.trust_region or not data.n or not number // 2 % 2:
             return None
         network = self._network(data)
-        wide = Wide.of(network) if isinstance(network, MLP) else None
-        gamma, scales, noises = together.shared_hyper([data], network)
+        wide = InfiniteWidthMLP.of(network) if isinstance(network, MLP) else None
+        gamma, scales, noises = shared_hyper([data], network)
         hyper = Hyper(gamma, float(scales[0]), float(noises[0]), (1.0,) * data.x.shape[1])
         return Region(int(smoothed(data, wide, hyper).order[0]), trust.radius(data))
 

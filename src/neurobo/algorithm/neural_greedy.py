@@ -16,14 +16,14 @@ from jax import Array
 
 from neurobo.acquisition.exploration import greedy_nu
 from neurobo.algorithm.drawing import Drawing, Radius, check_solver
+from neurobo.algorithm.protocols import Decision
 from neurobo.algorithm.registry import options, register
 from neurobo.data.observations import Data
 from neurobo.errors import check_choice, check_number
-from neurobo.networks.infinite_width import Wide
-from neurobo.search.optimiser import Score
-from neurobo.surrogates import evidence
+from neurobo.networks.infinite_width import InfiniteWidthMLP
+from neurobo.surrogates import marginal_likelihood
 from neurobo.surrogates.draws import SURROGATES, Recipe, draws
-from neurobo.surrogates.evidence import Hyper
+from neurobo.surrogates.hyperparameters import Hyper
 
 
 @options
@@ -52,11 +52,11 @@ class NeuralGreedy(Drawing):
         check_choice("surrogate", self.surrogate, SURROGATES)
         check_solver(self.solver)
 
-    def score(self, key: Array, data: Data, number: int) -> Score:
-        return self.scores(key, data, [number])[0]
+    def decide(self, key: Array, data: Data, number: int) -> Decision:
+        return self.decide_batch(key, data, [number])[0]
 
-    def scores(self, key: Array, data: Data, numbers: Sequence[int]) -> list[Score]:
-        """A batch: one draw for each number."""
+    def decide_batch(self, key: Array, data: Data, numbers: Sequence[int]) -> list[Decision]:
+        """A posterior sample for each number."""
         hyper = self.hyper(data)
         scale = hyper.scale * self._factor(data, hyper)
         recipe = Recipe(
@@ -69,13 +69,16 @@ class NeuralGreedy(Drawing):
             solver=self.solver,
         )
         keys = [jax.random.fold_in(key, number) for number in numbers]
-        return [drawn for drawn, _ in draws(keys, data, recipe)]
+        samples = draws(keys, data, recipe)
+        return self.decisions([sample for sample, _ in samples], data, numbers)
 
     def _factor(self, data: Data, hyper: Hyper) -> float:
         if self.scale != "theory":
             return self.scale
-        wide = Wide(self.depth, self.activation, sphere=self.sphere and not self.ard)
-        return greedy_nu(evidence.information(data, wide, hyper), float(np.sqrt(hyper.noise)))
+        wide = InfiniteWidthMLP(self.depth, self.activation, sphere=self.sphere and not self.ard)
+        return greedy_nu(
+            marginal_likelihood.information(data, wide, hyper), float(np.sqrt(hyper.noise))
+        )
 
 
 def _restlessness(data: Data) -> float:

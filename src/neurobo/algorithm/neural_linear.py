@@ -6,22 +6,15 @@ on what that layer sees.
 
 from __future__ import annotations
 
-from functools import partial
-
-import jax
-import jax.numpy as jnp
-import numpy as np
 from jax import Array
-from jaxtyping import Float
 
+from neurobo.algorithm.protocols import Decision
 from neurobo.algorithm.registry import options, register
 from neurobo.data.observations import Data
 from neurobo.errors import check_number
-from neurobo.networks.architectures import MLP, Architecture, Gamma, Layer, Theta, network_for
-from neurobo.search.optimiser import Region, Score
-from neurobo.surrogates.draws import Draw, Network, Recipe, draw, normal
-from neurobo.training.residuals import OutputRows
-from neurobo.training.solver import Problem, linear
+from neurobo.networks.mlp import MLP
+from neurobo.networks.selection import network_for
+from neurobo.surrogates.last_layer import BayesianLastLayer
 
 
 @options
@@ -42,39 +35,10 @@ class NeuralLinear:
         for name in ("prior", "noise", "gamma"):
             check_number(name, getattr(self, name), above=0)
 
-    def score(self, key: Array, data: Data, number: int) -> Score:
+    def decide(self, key: Array, data: Data, number: int) -> Decision:
         network = network_for(data.image, self.width, self.depth, self.activation)
-        recipe = Recipe(network, gamma=(self.gamma, self.gamma), perturbed=False)
-        fitted, _ = draw(key, data, recipe)  # from the run's one random start
-        trained = fitted.parts[0]
-        assert isinstance(trained, Network)
-        start_key, noise_key = jax.random.split(jax.random.fold_in(key, number))
-        hidden = _hidden(network, trained.theta, trained.gamma, jnp.asarray(data.x))
-        # The prior variance is that of the plain features; ours are divided by their number.
-        scale = np.sqrt(self.prior * hidden.shape[1]) / self.gamma
-        noise = self.noise / scale**2
-        weights = normal(start_key, hidden.shape[1] + 1)
-        start = Layer(jnp.asarray(weights[None, 1:]), jnp.asarray(weights[:1]))
-        problem = Problem(
-            OutputRows(trained.gamma, hidden),
-            jnp.asarray(data.y / scale + np.sqrt(noise) * normal(noise_key, len(data.y))),
-            jnp.asarray(data.mask),
-            jnp.asarray(noise),
-            start,
-        )
-        output = linear([problem])[0].theta
-        parts = (Network(network, trained.gamma, (*trained.theta[:-1], output)),)
-        return Draw(jnp.asarray(scale), fitted.scales, parts)
-
-    def region(self, data: Data, number: int) -> Region | None:
-        return None
-
-
-@partial(jax.jit, static_argnames="network")
-def _hidden(
-    network: Architecture, theta: Theta, gamma: Gamma, x: Float[Array, "n d"]
-) -> Float[Array, "n m"]:
-    return network.hidden(theta, gamma, x)
+        surrogate = BayesianLastLayer(network, self.gamma, self.prior, self.noise)
+        return Decision(surrogate.sample(key, data, number))
 
 
 register(

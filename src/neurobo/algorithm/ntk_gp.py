@@ -6,28 +6,28 @@ It is the exact counterpart of the finite-network algorithms: with `acquisition=
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from neurobo.acquisition.expected_improvement import expected_improvement
 from neurobo.acquisition.exploration import sto_beta
-from neurobo.acquisition.functions import (
-    LogExpectedImprovement,
-    LowerBound,
-    expected,
-    expected_best,
-)
 from neurobo.acquisition.noisy_improvement import noisy_improvement, truths
-from neurobo.algorithm.registry import options, register
+from neurobo.acquisition.registry import acquire
+from neurobo.acquisition.score import Score
+from neurobo.algorithm.protocols import Decision
+from neurobo.algorithm.registry import given_later, options, register
 from neurobo.data.observations import Data
 from neurobo.errors import check_choice, check_flag, check_number
-from neurobo.networks.infinite_width import Wide
-from neurobo.search.optimiser import Region, Score
-from neurobo.surrogates import evidence
-from neurobo.surrogates import gaussian_process as gp
+from neurobo.networks.infinite_width import InfiniteWidthMLP
+from neurobo.surrogates import refit_schedule
+from neurobo.surrogates.gaussian_process import GP, GPSurrogate
+from neurobo.surrogates.hyperparameters import Hyper
+from neurobo.surrogates.posterior import Function, with_fantasies
+from neurobo.surrogates.refit_schedule import Logarithms
 
 NOISY = 1e-3
 """Variance of noise that counts, in units of the standardised objective."""
@@ -59,8 +59,13 @@ class NTKGP:
     """Of the confidence bound: √β standard deviations below the mean. "theory" is β_t of STO-BNTS'
     Theorem 1 for a grid of 100 values in each column."""
 
+    start: Logarithms | None = given_later(default=None)
+
+    def with_start(self, start: Logarithms) -> NTKGP:
+        return replace(self, start=start)
+
     def __post_init__(self) -> None:
-        Wide(self.depth, self.activation, self.kernel)
+        InfiniteWidthMLP(self.depth, self.activation, self.kernel)
         check_flag("sphere", self.sphere)
         if self.beta != "theory":
             check_number("beta", self.beta, least=0)
@@ -68,51 +73,46 @@ class NTKGP:
             check_number("noise", self.noise, least=0)
         check_choice("acquisition", self.acquisition, ("ei", "ucb", "ts"))
 
-    def score(self, key: Array, data: Data, number: int) -> Score:
-        if self.acquisition == "ts" or not data.n:
-            return self.sample(key, data, number)
-        believed, found = self._believing(key, data)
-        if self.acquisition == "ucb":
-            return LowerBound(found, jnp.asarray(np.asarray(self._beta(data), dtype=float)))
-        hyper = self.hyper(data)
-        if hyper.noise < NOISY or found.gain is not None:  # many observations: noise averages out
-            # With noise the lowest value is luck: the lowest mean at an observation counts.
-            return LogExpectedImprovement(found, jnp.asarray(expected_best(found, data)))
-        # The mean alone would be so sure of the best point that it goes there again and again.
-        count, bowl = (TRUTHS, BOWL) if data.noisy else (1, 0.0)
-        key = jax.random.fold_in(key, number)
-        return noisy_improvement(truths(key, believed, found, hyper, count, bowl=bowl), data)
+    @property
+    def wide(self) -> InfiniteWidthMLP:
+        return InfiniteWidthMLP(self.depth, self.activation, self.kernel, self.sphere)
+
+    def hyper(self, data: Data) -> Hyper:
+        return refit_schedule.scheduled(
+            data, self.wide, ard=self.ard, noise=self.noise, start=self.start
+        )
+
+    def surrogate(self, data: Data) -> GPSurrogate:
+        return GPSurrogate(self.wide, self.hyper(data))
+
+    def posterior(self, key: Array, data: Data) -> GP:
+        return self.surrogate(data).fit(key, data)
+
+    def sample(self, key: Array, data: Data, number: int) -> Function:
+        return self.surrogate(data).sample(key, data, number)
+
+    def decide(self, key: Array, data: Data, number: int) -> Decision:
+        surrogate, name = self.surrogate(data), self.acquisition if data.n else "ts"
+        if name == "ei" and surrogate.hyper.noise >= NOISY:
+            return Decision(_noisy(surrogate, key, data, number))
+        return Decision(acquire(name, surrogate, key, data, number, beta=self._beta(data)))
 
     def _beta(self, data: Data) -> float:
         if self.beta == "theory":
             return sto_beta(data.n + 1, data.x.shape[1] * np.log(100))
         return self.beta
 
-    def posterior(self, key: Array, data: Data) -> gp.GP:
-        """What the data say; no chance is involved."""
-        return gp.condition(data, self.wide, self.hyper(data))
 
-    @property
-    def wide(self) -> Wide:
-        return Wide(self.depth, self.activation, self.kernel, self.sphere)
-
-    def hyper(self, data: Data) -> evidence.Hyper:
-        return evidence.scheduled(data, self.wide, ard=self.ard, noise=self.noise)
-
-    def _believing(self, key: Array, data: Data) -> tuple[Data, gp.GP]:
-        """As if pending points had turned out as expected: it knows where not to go again."""
-        found = self.posterior(key, data)
-        if not len(data.pending):
-            return data, found
-        believed = data.believing(expected(found, data))
-        return believed, gp.condition(believed, self.wide, self.hyper(data))
-
-    def sample(self, key: Array, data: Data, number: int) -> Score:
-        """One function drawn from the posterior."""
-        return gp.draw(jax.random.fold_in(key, number), self.posterior(key, data), data)
-
-    def region(self, data: Data, number: int) -> Region | None:
-        return None
+def _noisy(surrogate: GPSurrogate, key: Array, data: Data, number: int) -> Score:
+    """Noisy expected improvement: the mean alone would be so sure of the best point that it goes
+    there again and again."""
+    fantasies, posterior = with_fantasies(surrogate, key, data)
+    if posterior.gain is not None:  # many observations: noise averages out
+        return expected_improvement(posterior, data)
+    count, bowl = (TRUTHS, BOWL) if data.noisy else (1, 0.0)
+    key = jax.random.fold_in(key, number)
+    sampled = truths(key, fantasies, posterior, surrogate.hyper, count, bowl=bowl)
+    return noisy_improvement(sampled, data)
 
 
 register("ntk-gp", NTKGP, "The wide limit: an exact Gaussian process with the network's kernel.")

@@ -7,27 +7,28 @@ minimum of a function drawn from the posterior given both.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Literal
 
 import jax
-import jax.numpy as jnp
 from jax import Array
 
-from neurobo.acquisition.functions import LogExpectedImprovement, expected, expected_best
 from neurobo.acquisition.physics_exploration import theory_nu
-from neurobo.algorithm.registry import options, register
+from neurobo.acquisition.registry import acquire
+from neurobo.algorithm.protocols import Decision
+from neurobo.algorithm.registry import given_later, options, register
 from neurobo.data.observations import Data
 from neurobo.errors import InvalidInput, check_choice, check_number
-from neurobo.networks.architectures import MLP
-from neurobo.physics.evidence import Settings, scheduled
+from neurobo.networks.mlp import MLP
+from neurobo.physics.conditioning import Known, condition
+from neurobo.physics.hyperparameters import Settings, scheduled
 from neurobo.physics.laws import Laws
-from neurobo.physics.networks import candidates, doubt_is_cheap
-from neurobo.physics.surrogate import Known, LawPosterior, condition, draws, posterior, trained
-from neurobo.physics.warnings import warn_about_doubts
-from neurobo.search.optimiser import Region, Score
+from neurobo.physics.networks import candidates, uncertainty_is_cheap
+from neurobo.physics.surrogate import LawPosterior, draws, posterior, trained
+from neurobo.physics.warnings import warn_of_misfits
 from neurobo.surrogates.draws import SURROGATES
+from neurobo.surrogates.posterior import Function
 
 
 @options
@@ -60,10 +61,12 @@ class PINNBO:
     """Whether the evidence may also choose a network that is a sum of functions of one column each.
     "auto": above 4 columns, where a law at some hundred points says little to other networks."""
 
-    needs_physics = True
+    laws: Laws | None = given_later(default=None)
+
+    requires_physics = True
 
     def __post_init__(self) -> None:
-        self._network  # noqa: B018  # refuses bad sizes
+        self.network  # noqa: B018  # refuses bad sizes
         for name in ("nu", "gamma"):
             if getattr(self, name) not in ("theory", "evidence"):
                 check_number(name, getattr(self, name), above=0)
@@ -80,74 +83,89 @@ class PINNBO:
                 "activation must have derivatives of every order, such as tanh, got 'relu'"
             )
 
-    def score(self, key: Array, data: Data, number: int) -> Score:
-        return self.scores(key, data, [number])[0]
+    def with_laws(self, laws: Laws) -> PINNBO:
+        return replace(self, laws=laws)
 
-    def scores(self, key: Array, data: Data, numbers: Sequence[int]) -> list[Score]:
-        """The first of a batch, and as many more as do not depend on it: draws do not."""
+    def surrogate_for(self, number: int) -> PhysicsSurrogate:
+        """For suggestion `number`, as the points of a law may be others in each."""
+        assert self.laws is not None  # `check_physics` has seen to it
+        weight = None if self.weight == "evidence" else self.weight
+        gamma = None if self.gamma == "evidence" else self.gamma
+        return PhysicsSurrogate(self, self.laws, number, gamma, weight)
+
+    def posterior(self, key: Array, data: Data) -> LawPosterior:
+        return self.surrogate_for(0).fit(key, data)
+
+    def sample(self, key: Array, data: Data, number: int) -> Function:
+        return self.surrogate_for(number).sample(key, data, number)
+
+    def decide(self, key: Array, data: Data, number: int) -> Decision:
+        return self.decide_batch(key, data, [number])[0]
+
+    def decide_batch(self, key: Array, data: Data, numbers: Sequence[int]) -> list[Decision]:
+        """The first of a batch, and as many more as do not depend on it: samples do not."""
+        surrogate = self.surrogate_for(numbers[0])
         if self._improves(data, numbers[0]):
-            return [self._improvement(key, data, numbers[0])]
-        drawn = list(takewhile(lambda number: not self._improves(data, number), numbers))
-        if data.laws is not None and data.laws.moving:
-            return [self.sample(key, data, number) for number in drawn]
-        return self._draws(key, data, drawn)
+            return [Decision(acquire("ei", surrogate, key, data, numbers[0]))]
+        sampled = list(takewhile(lambda number: not self._improves(data, number), numbers))
+        if surrogate.laws.moving:
+            return [Decision(self.sample(key, data, number)) for number in sampled]
+        return [Decision(sample) for sample in surrogate.samples(key, data, sampled)]
 
     def _improves(self, data: Data, number: int) -> bool:
         """Whether expected improvement chooses."""
         if self.acquisition != "auto" or not data.n or number % 2:
             return self.acquisition == "ei" and data.n > 0
-        rows = len(data.y) + _laws(data, number).rows
-        return doubt_is_cheap(self._network, data.x.shape[1], rows)
-
-    def sample(self, key: Array, data: Data, number: int) -> Score:
-        return self._draws(key, data, [number])[0]
-
-    def posterior(self, key: Array, data: Data, number: int = 0) -> LawPosterior:
-        """Mean and standard deviation of Lemma 5.3.4."""
-        state = self._state(key, data, number)
-        return posterior(state, self._nu(state))
-
-    def region(self, data: Data, number: int) -> Region | None:
-        return None
+        rows = len(data.y) + self.surrogate_for(number).laws_at(data).rows
+        return uncertainty_is_cheap(self.network, data.x.shape[1], rows)
 
     @property
-    def _network(self) -> MLP:
+    def network(self) -> MLP:
         return MLP(self.width, self.depth, self.activation)
 
-    def _draws(self, key: Array, data: Data, numbers: Sequence[int]) -> list[Score]:
-        state = self._state(key, data, numbers[0])
+
+@dataclass(frozen=True)
+class PhysicsSurrogate:
+    """Values and laws as one Gaussian model."""
+
+    options: PINNBO
+    laws: Laws
+    number: int
+    gamma: float | None
+    weight: float | None
+
+    def fit(self, key: Array, data: Data) -> LawPosterior:
+        """Mean and standard deviation of Lemma 5.3.4."""
+        state = self._state(key, data)
+        return posterior(state, self._nu(state))
+
+    def sample(self, key: Array, data: Data, number: int) -> Function:
+        return self.samples(key, data, [number])[0]
+
+    def samples(self, key: Array, data: Data, numbers: Sequence[int]) -> list[Function]:
+        state = self._state(key, data)
         keys = [jax.random.fold_in(key, number) for number in numbers]
-        if self.surrogate == "linear":
+        if self.options.surrogate == "linear":
             return list(draws(keys, state, self._nu(state)))
-        laws = _laws(data, numbers[0])
-        return list(trained(keys, state, laws, self.surrogate, self._nu(state)))
+        kind = self.options.surrogate
+        return list(trained(keys, state, self.laws_at(data), kind, self._nu(state)))
 
-    def _improvement(self, key: Array, data: Data, number: int) -> Score:
-        found = self.posterior(key, data, number)
-        if len(data.pending):  # as if they had turned out as expected
-            believed = replace(data.believing(expected(found, data)), excess=None)
-            found = self.posterior(key, believed, number)
-        return LogExpectedImprovement(found, jnp.asarray(expected_best(found, data)))
+    def laws_at(self, data: Data) -> Laws:
+        best = data.x[data.order[0]] if data.n else None
+        return self.laws.at(self.number, best)
 
-    def _state(self, key: Array, data: Data, number: int) -> Known:
-        laws = _laws(data, number)
+    def _state(self, key: Array, data: Data) -> Known:
+        laws, options = self.laws_at(data), self.options
         # One network throughout a run, as in Algorithm 4: what laws say is computed once.
         name = jax.random.fold_in(key, 2**31)
-        weight = None if self.weight == "evidence" else self.weight
-        gamma = None if self.gamma == "evidence" else self.gamma
-        networks = candidates(self._network, data.x.shape[1], self.additive)
-        hyper = scheduled(name, data, laws, Settings(networks, gamma, self.noise, weight))
-        warn_about_doubts(laws, hyper, data.n)
+        networks = candidates(options.network, data.x.shape[1], options.additive)
+        settings = Settings(networks, self.gamma, options.noise, self.weight)
+        hyper = scheduled(name, data, laws, settings)
+        warn_of_misfits(laws, hyper, data)
         return condition(name, data, laws, hyper)
 
     def _nu(self, state: Known) -> float:
-        return theory_nu(state) if self.nu == "theory" else self.nu
-
-
-def _laws(data: Data, number: int) -> Laws:
-    assert data.laws is not None  # `check_physics` has seen to it
-    best = data.x[data.order[0]] if data.n else None
-    return data.laws.at(number, best)
+        return theory_nu(state) if self.options.nu == "theory" else self.options.nu
 
 
 register("pinn-bo", PINNBO, "Draws that obey your differential equation: needs physics=PDE(...).")

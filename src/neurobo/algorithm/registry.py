@@ -1,46 +1,14 @@
-"""What an algorithm is, and the names users choose from."""
+"""The names of algorithms that users choose from, and their options."""
 
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from collections.abc import Callable
-from typing import Any, Protocol, TypeVar, dataclass_transform, runtime_checkable
+from typing import Any, TypeVar, dataclass_transform
 
-from jax import Array
-
-from neurobo.data.observations import Data
+from neurobo.algorithm.protocols import Algorithm, SupportsPhysics
 from neurobo.errors import InvalidInput, check_choice, did_you_mean
-from neurobo.search.optimiser import Region, Score
-
-
-@runtime_checkable
-class Algorithm(Protocol):
-    """Fit the data, and say which score to minimise and where.
-
-    An algorithm whose scores are independent draws may also have
-    `scores(key, data, numbers) -> list[Score]`, which makes the first of a batch and as many more
-    as do not depend on those before.
-    """
-
-    def score(self, key: Array, data: Data, number: int) -> Score:
-        """A function of networks' inputs whose lowest point is suggestion `number`.
-
-        `key` is the run's: what shall be new in each suggestion comes from it and the number.
-        """
-        ...
-
-    def region(self, data: Data, number: int) -> Region | None:
-        """Where to look for suggestion `number`; None: everywhere."""
-        ...
-
-
-@runtime_checkable
-class Portfolio(Protocol):
-    """An algorithm that leaves each suggestion to one of several members."""
-
-    def member(self, data: Data, number: int) -> str:
-        """Who makes suggestion `number`."""
-        ...
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,7 +50,7 @@ def resolve(algorithm: str | Algorithm) -> Algorithm:
             f"algorithm must be a name or an algorithm object, got the class {algorithm.__name__}; "
             f"write {algorithm.__name__}()"
         )
-    if not (hasattr(algorithm, "score") and hasattr(algorithm, "region")):
+    if not isinstance(algorithm, Algorithm):
         raise InvalidInput(
             f"algorithm must be a name or an algorithm object, got {type(algorithm).__name__}"
         )
@@ -91,31 +59,45 @@ def resolve(algorithm: str | Algorithm) -> Algorithm:
 
 def check_physics(algorithm: Algorithm, physics: Any) -> None:
     """Refuse laws for an algorithm that would ignore them, and one that needs a law without."""
-    if physics is None and getattr(algorithm, "needs_physics", False):
+    usable = algorithm if isinstance(algorithm, SupportsPhysics) else None
+    if physics is None and usable is not None and usable.requires_physics:
         raise InvalidInput(
             "pinn-bo needs a law of the objective, physics=neurobo.PDE(residual), got none; the "
             "other algorithms work without"
         )
-    if physics is not None and not hasattr(algorithm, "needs_physics"):
+    if physics is not None and usable is None:
         raise InvalidInput(
             'physics must go with algorithm="auto" or "pinn-bo", which can use a law, got '
             f"{type(algorithm).__name__}"
         )
 
 
+def given_later(*, default: Any) -> Any:
+    """A field that no user sets: what an algorithm gets to know besides the observations."""
+    return dataclasses.field(default=default, repr=False, compare=False)
+
+
 T = TypeVar("T")
 
 
-@dataclass_transform(frozen_default=True, kw_only_default=True)
+@dataclass_transform(
+    frozen_default=True,
+    kw_only_default=True,
+    field_specifiers=(dataclasses.field, given_later),
+)
 def options(cls: type[T]) -> type[T]:
-    """Make a frozen dataclass whose constructor names unknown options and lists the known."""
+    """Make a frozen dataclass whose constructor names unknown options and lists the known.
+
+    Fields that are not shown (`given_later`) are no options.
+    """
     cls = dataclasses.dataclass(frozen=True, kw_only=True)(cls)
-    names = [f.name for f in dataclasses.fields(cls)]  # type: ignore[arg-type]
+    fields = dataclasses.fields(cls)  # type: ignore[arg-type]
+    names, hidden = ([f.name for f in fields if f.repr is shown] for shown in (True, False))
     init = cls.__init__
     cls.__no_type_check__ = True  # type: ignore[attr-defined]  # the constructor refuses by itself
 
     def checked(self: Any, **given: Any) -> None:
-        unknown = sorted(given.keys() - set(names))
+        unknown = sorted(given.keys() - {*names, *hidden})
         if unknown:
             hint = did_you_mean(unknown[0], names)
             raise InvalidInput(
@@ -123,6 +105,6 @@ def options(cls: type[T]) -> type[T]:
             )
         init(self, **given)
 
-    checked.__wrapped__ = init  # type: ignore[attr-defined]  # keeps the signature for help()
+    cls.__signature__ = inspect.signature(cls)  # type: ignore[attr-defined]  # for help()
     cls.__init__ = checked  # type: ignore[method-assign]
     return cls

@@ -17,10 +17,10 @@ from jax import Array
 
 from neurobo.acquisition.exploration import sto_beta
 from neurobo.algorithm.drawing import Drawing, check_solver
+from neurobo.algorithm.protocols import Decision
 from neurobo.algorithm.registry import options, register
 from neurobo.data.observations import Data
 from neurobo.errors import check_number
-from neurobo.search.optimiser import Score
 from neurobo.surrogates.draws import Recipe, draws
 
 
@@ -43,11 +43,11 @@ class STOBNTS(Drawing):
             check_number("beta", self.beta, above=0)
         check_solver(self.solver)
 
-    def score(self, key: Array, data: Data, number: int) -> Score:
-        return self.scores(key, data, [number])[0]
+    def decide(self, key: Array, data: Data, number: int) -> Decision:
+        return self.decide_batch(key, data, [number])[0]
 
-    def scores(self, key: Array, data: Data, numbers: Sequence[int]) -> list[Score]:
-        """A batch: one draw for each number."""
+    def decide_batch(self, key: Array, data: Data, numbers: Sequence[int]) -> list[Decision]:
+        """A posterior sample for each number."""
         hyper = self.hyper(data)
         recipe = Recipe(
             network=self.network(data),
@@ -62,7 +62,8 @@ class STOBNTS(Drawing):
         # Suggestions in a row share the tangent features: the same as a batch of Algorithm 2.
         iteration = jax.random.fold_in(jax.random.fold_in(key, 2**31), data.n)
         keys = [jax.random.fold_in(key, number) for number in numbers]
-        return [drawn for drawn, _ in draws(keys, data, recipe, tangent_key=iteration)]
+        samples = draws(keys, data, recipe, tangent_key=iteration)
+        return self.decisions([sample for sample, _ in samples], data, numbers)
 
     def _beta(self, data: Data) -> float:
         if self.beta == "theory":

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array
 from jaxtyping import Float
 
 from neurobo.algorithm import Algorithm, resolve
-from neurobo.data.observations import Data, Trials, units
-from neurobo.errors import InvalidInput, check_choice, check_count
-from neurobo.optional import require
+from neurobo.algorithm.protocols import posterior_of, sample_of
+from neurobo.data.observations import Data
+from neurobo.data.scaling import units
+from neurobo.data.trials import Trials
+from neurobo.errors import InvalidInput, check_choice, check_count, check_seed, require
+from neurobo.integrations.history import trials_of
 from neurobo.page.still import new_figure
-from neurobo.search.optimiser import evaluate
+from neurobo.search.scoring import evaluate
 from neurobo.space.search_space import Params, Space, SpaceLike
-from neurobo.suggestion import check_seed, trials_of
 from neurobo.training.blas_threads import one_blas_thread
 
 if TYPE_CHECKING:
@@ -96,16 +97,13 @@ def belief(
     line = _line(space, name, through, points)
     x = space.encode(line)
     key = jax.random.key(seed)
-    # An algorithm whose score is no drawn function offers `sample`; with `posterior` it also
-    # knows its mean and standard deviation.
-    sample = getattr(algorithm, "sample", algorithm.score)
-    posterior: Callable[[Array, Data], Any] | None = getattr(algorithm, "posterior", None)
     with jax.enable_x64(True), one_blas_thread():
+        posterior = posterior_of(algorithm, key, data)
         count = draws if posterior else max(draws, samples)
-        functions = [sample(key, data, number) for number in range(count)]
+        functions = [sample_of(algorithm, key, data, number) for number in range(count)]
         drawn = np.array([evaluate(f, space, x) for f in functions]).reshape(count, len(x))
         if posterior:
-            found = posterior(key, data).mean_and_sd(jnp.asarray(space.inputs(x)))
+            found = posterior.mean_and_sd(jnp.asarray(space.inputs(x)))
             mean, sd = (np.asarray(v) for v in found)
         else:
             mean, sd = drawn.mean(axis=0), drawn.std(axis=0, ddof=1)

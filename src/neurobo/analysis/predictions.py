@@ -18,14 +18,16 @@ from jaxtyping import Float
 from optuna.trial import FrozenTrial
 from scipy.stats import qmc
 
-from neurobo.acquisition.functions import Posterior
 from neurobo.algorithm import NTKGP
 from neurobo.analysis.tally import Tally
-from neurobo.data.observations import Data, Trials, units
+from neurobo.data.observations import Data
+from neurobo.data.scaling import units
+from neurobo.data.trials import Trials
 from neurobo.space.encoders import Candidate, Category, Matrix
 from neurobo.space.search_space import Space
 from neurobo.surrogates.gaussian_process import GP
-from neurobo.surrogates.input_warping import stretch_for
+from neurobo.surrogates.input_warping import input_warping_for
+from neurobo.surrogates.posterior import Posterior
 from neurobo.training.blas_threads import one_blas_thread
 
 MOST = 400
@@ -173,13 +175,13 @@ def surrogate(space: Space, tally: Tally, *, noisy: bool = False) -> Surrogate |
     data = replace(data, noisy=noisy)
     with jax.enable_x64(True), one_blas_thread():
         wide = NTKGP()
-        stretch = stretch_for(data, wide.wide)
-        seen = data if stretch is None else stretch(data)
-        posterior = wide.posterior(jax.random.key(0), seen)
+        stretch = input_warping_for(data, wide.wide)
+        seen, start = (data, None) if stretch is None else (stretch(data), stretch.start)
+        posterior = replace(wide, start=start).posterior(jax.random.key(0), seen)
         function = posterior if stretch is None else stretch.believed(posterior)
     location, spread = units(values)
-    sign = -1.0 if tally.maximize else 1.0
-    return Surrogate(space, data, posterior, function, sign * location, sign * spread, len(trials))
+    location, spread = tally.sign * location, tally.sign * spread
+    return Surrogate(space, data, posterior, function, location, spread, len(trials))
 
 
 def some(tally: Tally, most: int) -> list[FrozenTrial]:
@@ -212,6 +214,6 @@ def ranked(tally: Tally, belief: Surrogate | None, most: int) -> list[Contender]
     mean, sd = belief.at([t.params for t in inside])
     found = [Contender(t, float(m), float(s)) for t, m, s in zip(inside, mean, sd, strict=True)]
     if belief.noisy:
-        order = np.argsort(-mean if tally.maximize else mean, kind="stable")
+        order = np.argsort(tally.sign * mean, kind="stable")
         found = [found[i] for i in order]
     return found[:most]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from optuna.study import Study, StudyDirection
+from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from neurobo.integrations.optuna.attributes import (
@@ -20,7 +20,8 @@ from neurobo.integrations.optuna.attributes import (
     least_violating,
     replaced,
 )
-from neurobo.studies.lease import ATTEMPT, is_leased, seconds_left
+from neurobo.integrations.optuna.history import sign_of
+from neurobo.integrations.optuna.leases import ATTEMPT, is_leased, seconds_left
 
 SPARKS = "▁▂▃▄▅▆▇█"
 
@@ -35,7 +36,8 @@ class Tally:
     """Lost or interrupted, and begun again."""
     replaced: int
     """Results that were corrected, and failures that are evaluated again."""
-    maximize: bool
+    sign: float
+    """What turns values so that lower is better: -1 if the study maximises."""
 
     @staticmethod
     def of(study: Study) -> Tally:
@@ -49,8 +51,12 @@ class Tally:
             waiting=sum(t.state == TrialState.WAITING for t in everything),
             void=ended - len(trials) - exchanged,
             replaced=exchanged,
-            maximize=study.direction == StudyDirection.MAXIMIZE,
+            sign=sign_of(study),
         )
+
+    @property
+    def maximize(self) -> bool:
+        return self.sign < 0
 
     @property
     def complete(self) -> list[FrozenTrial]:
@@ -71,7 +77,7 @@ class Tally:
     def lower(self, trial: FrozenTrial) -> float:
         """The trial's value turned so that lower is better."""
         assert trial.value is not None
-        return -trial.value if self.maximize else trial.value
+        return self.sign * trial.value
 
     @property
     def best(self) -> FrozenTrial | None:

@@ -16,7 +16,7 @@ Vector = Float[np.ndarray, " d"]
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Evaluation:
     """What one evaluation gave."""
 
     value: float
@@ -52,7 +52,7 @@ def _broken(constraints: Mapping[str, float]) -> float:
     return sum(max(0.0, c) for c in constraints.values())
 
 
-Evaluate = Callable[[Params, np.random.Generator], Outcome]
+Evaluate = Callable[[Params, np.random.Generator], Evaluation]
 """A pure function: all chance comes from the generator."""
 Law = Callable[[Callable[[Any], Any], Any], Any]
 """residual(u, x) of a differential equation, zero where it holds; written in JAX."""
@@ -147,9 +147,9 @@ def of_function(
 ) -> Problem:
     """A problem whose noiseless function takes a dict of parameters."""
 
-    def evaluate(params: Params, rng: np.random.Generator) -> Outcome:
+    def evaluate(params: Params, rng: np.random.Generator) -> Evaluation:
         result = function(params)
         value, constraints = result if isinstance(result, tuple) else (result, {})
-        return Outcome(float(value), {n: float(c) for n, c in constraints.items()})
+        return Evaluation(float(value), {n: float(c) for n, c in constraints.items()})
 
     return Problem(name, summary, space=Space.of(space), evaluate=evaluate, **known)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from neurobo.bench.peers import Method, Task, method
-from neurobo.bench.problem import Outcome, Problem
+from neurobo.bench.problem import Evaluation, Problem
 from neurobo.bench.problems import bbob, problem
 from neurobo.bench.records import Job, Record
 from neurobo.bench.source import latest, source
@@ -60,7 +60,7 @@ def run_on(
     )
     start = start_design(space, job.n_start, job.seed)
     points: list[Params] = []
-    outcomes: list[Outcome] = []
+    outcomes: list[Evaluation] = []
     clock = _Clock()
     objective_seconds = 0.0
     asked: list[Params] = []
@@ -166,23 +166,23 @@ class _Clock:
         self.cpu[-1] += time.process_time() - self._began[1]
 
 
-def _evaluate(problem: Problem, params: Params, rng: np.random.Generator) -> Outcome:
+def _evaluate(problem: Problem, params: Params, rng: np.random.Generator) -> Evaluation:
     try:
         outcome = problem.evaluate(params, rng)
     except MissingPackage:
         raise
     except Exception as error:  # a simulator may raise anything; the run goes on
-        return Outcome(math.nan, failure=repr(error))
+        return Evaluation(math.nan, failure=repr(error))
     if not math.isfinite(outcome.value) and not outcome.failure:
-        return Outcome(math.nan, outcome.constraints, failure=f"the value is {outcome.value}")
+        return Evaluation(math.nan, outcome.constraints, failure=f"the value is {outcome.value}")
     return outcome
 
 
-def _knows_truth(outcomes: list[Outcome]) -> bool:
+def _knows_truth(outcomes: list[Evaluation]) -> bool:
     return any(o.truth is not None for o in outcomes)
 
 
-def _best(outcomes: list[Outcome]) -> int | None:
+def _best(outcomes: list[Evaluation]) -> int | None:
     """The feasible point with the lowest value that the method was told."""
     values = [math.inf if o.failure or o.violation > 0 else o.value for o in outcomes]
     best = int(np.argmin(values))

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import ortho_group, qmc
 
-from neurobo.bench.problem import Outcome, Problem, Vector
+from neurobo.bench.problem import Evaluation, Problem, Vector
 from neurobo.errors import InvalidInput, check_number, did_you_mean
 from neurobo.space.search_space import Params, Space
 
@@ -60,7 +60,7 @@ def _noisy(problem: Problem, word: str, share: float, sd: Callable[[float], floa
     check_number(word, share, above=0)
     spread: list[Ranges] = []  # measured when first needed
 
-    def evaluate(params: Params, rng: np.random.Generator) -> Outcome:
+    def evaluate(params: Params, rng: np.random.Generator) -> Evaluation:
         if not spread:
             spread.append(ranges(problem))
         clean = problem.evaluate(params, rng)
@@ -86,9 +86,9 @@ def failures(problem: Problem, rate: float) -> Problem:
     if rate >= 1:
         raise InvalidInput(f"failures must be a rate below 1, got {rate}")
 
-    def evaluate(params: Params, rng: np.random.Generator) -> Outcome:
+    def evaluate(params: Params, rng: np.random.Generator) -> Evaluation:
         if rng.random() < rate:
-            return Outcome(math.nan, failure="failed at random, as the problem asks for")
+            return Evaluation(math.nan, failure="failed at random, as the problem asks for")
         return problem.evaluate(params, rng)
 
     return problem.renamed(f"failures={rate:g}", evaluate=evaluate)
@@ -98,7 +98,7 @@ def delay(problem: Problem, seconds: float) -> Problem:
     """Let every evaluation take some time."""
     check_number("delay", seconds, above=0)
 
-    def evaluate(params: Params, rng: np.random.Generator) -> Outcome:
+    def evaluate(params: Params, rng: np.random.Generator) -> Evaluation:
         time.sleep(seconds)
         return problem.evaluate(params, rng)
 
@@ -199,7 +199,7 @@ def _moved(problem: Problem, word: str, best: Vector, back: Callable[[Vector], V
     """The problem whose point x stands for the old problem's point back(x)."""
     space: Space = problem.space
 
-    def evaluate(params: Params, rng: np.random.Generator) -> Outcome:
+    def evaluate(params: Params, rng: np.random.Generator) -> Evaluation:
         old = back(space.point(params))
         names = space.distributions
         return problem.evaluate(dict(zip(names, old.tolist(), strict=True)), rng)

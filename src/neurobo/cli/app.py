@@ -11,9 +11,9 @@ from rich.console import Console
 from rich.table import Table
 
 from neurobo.cli import bench, demo, main, study
-from neurobo.cli.cache import keep_compiled
 from neurobo.cli.shared import AsJson, out
 from neurobo.errors import NeuroboError, NeuroboWarning
+from neurobo.running.compilation_cache import keep_compiled
 
 app = typer.Typer(
     no_args_is_help=True,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from optuna.study import Study
     from optuna.trial import FrozenTrial
 
-    from neurobo.studies.study_file import StudyFile
+    from neurobo.studies.file.study_file import StudyFile
 
 out = Console()
 
@@ -28,7 +28,7 @@ def read_file(path: Path) -> StudyFile:
     """A study file, for a command that says itself what happens: Optuna stays silent."""
     import optuna
 
-    from neurobo.studies.study_file import read_study
+    from neurobo.studies.file.reader import read_study
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     return read_study(path)
@@ -36,7 +36,7 @@ def read_file(path: Path) -> StudyFile:
 
 def open_file(path: Path, *, create: bool = False) -> tuple[StudyFile, Study]:
     """A study file and its study."""
-    from neurobo.studies.store import open_study
+    from neurobo.studies.runner.store import open_study
 
     file = read_file(path)
     return file, open_study(file, create=create)

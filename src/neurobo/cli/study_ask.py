@@ -22,7 +22,7 @@ from neurobo.cli.shared import (
     say,
     trial_number,
 )
-from neurobo.errors import InvalidInput
+from neurobo.errors import InvalidInput, check_number
 
 if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
@@ -39,9 +39,8 @@ def ask(
 ) -> None:
     """Reserve the next points to try, for people and programs that bring the values themselves."""
     from neurobo.analysis.tally import short
-    from neurobo.errors import check_number
-    from neurobo.studies.ask_tell import ask_points
-    from neurobo.studies.store import explained
+    from neurobo.studies.runner.ask_tell import ask_points
+    from neurobo.studies.runner.store import explained
 
     if lease is not None:
         check_number("lease", lease, above=0)
@@ -90,8 +89,8 @@ def tell(
     A corrected result is a new trial with the same parameters. The old trial stays in the study,
     but the algorithm, the budget, `best` and the report leave it out.
     """
-    from neurobo.studies.ask_tell import correct_result, outcome_told, tell_result
-    from neurobo.studies.store import explained, open_study
+    from neurobo.studies.runner.ask_tell import correct_result, outcome_told, tell_result
+    from neurobo.studies.runner.store import explained, open_study
 
     study_file = read_file(file)  # first: who forgets the file has its place taken by the ID
     number = trial_number(trial)

@@ -22,13 +22,13 @@ from neurobo.cli.shared import (
     print_best,
     say,
 )
-from neurobo.errors import NeuroboError, check_choice
+from neurobo.errors import NeuroboError, check_choice, require
 
 if TYPE_CHECKING:
     from optuna.study import Study
 
     from neurobo.analysis.tally import Tally
-    from neurobo.studies.study_file import StudyFile
+    from neurobo.studies.file.study_file import StudyFile
 
 
 def _tallied(file: Path) -> tuple[StudyFile, Tally]:
@@ -42,7 +42,7 @@ def _tallied(file: Path) -> tuple[StudyFile, Tally]:
 def status(file: File = DEFAULT, as_json: AsJson = False) -> None:
     """How far a study is. Changes nothing."""
     from neurobo.analysis.tally import as_dict, duration, elapsed, short
-    from neurobo.studies.lease import is_leased, seconds_left
+    from neurobo.integrations.optuna.leases import is_leased, seconds_left
 
     study_file, tally = _tallied(file)
     total = study_file.table.budget.trials
@@ -125,17 +125,17 @@ def _nothing(tally: Tally) -> str:
 
 def explain(file: File = DEFAULT, as_json: AsJson = False) -> None:
     """What the algorithm did and why, which inputs matter, and whether going on is worth it."""
-    from neurobo.studies.account import account
-    from neurobo.studies.findings import SHARES, Findings
+    from neurobo.studies.reporting.findings import Findings
+    from neurobo.studies.reporting.sentences import SHARES, story, summary
 
     found = Findings.of(*open_file(file))
-    told = account(found)
+    told = found.explanation
     if as_json:
         shares = {"influence": {one.name: one.total for one in found.influence},
                   "influence_alone": {one.name: one.alone for one in found.influence}}  # fmt: skip
         typer.echo(json.dumps({**told.as_dict(), **shares}))
         return
-    for sentence in [*found.summary(), *found.story(), *told.sentences()]:
+    for sentence in [*summary(found), *story(found), *told.sentences()]:
         say(f"- {sentence.replace('`', '')}")
     if told.work:
         table = Table(title="Who proposed the points", title_justify="left")
@@ -171,7 +171,7 @@ def report(
     as_json: AsJson = False,
 ) -> None:
     """Write one HTML page about the study: it needs nothing but a browser."""
-    from neurobo.studies.report import write_report
+    from neurobo.studies.reporting.report import write_report
 
     check_target(to)
     study_file, study, target = _open_to_write(file, to, ".html")
@@ -193,7 +193,7 @@ def plot(
     as_json: AsJson = False,
 ) -> None:
     """Write the pictures of the report as files."""
-    from neurobo.studies.pictures import write_pictures
+    from neurobo.studies.reporting.pictures import write_pictures
 
     check_choice("the format", form, ("png", "svg"))
     study_file, study, target = _open_to_write(file, to, ".plots")
@@ -212,9 +212,9 @@ def dashboard(
     host: Annotated[str, typer.Option(help="Who may connect: this machine only.")] = "127.0.0.1",
 ) -> None:
     """Open optuna-dashboard on the study (needs the extra `dashboard`)."""
-    from neurobo.optional import require
+    from neurobo.integrations.optuna.compat import storage_of
 
     server = require("optuna_dashboard", extra="dashboard")
     _, study = open_file(file)
     say(f"http://{host}:{port}  (Ctrl-C ends it; constraints are not shown there)")
-    server.run_server(study._storage, host=host, port=port)
+    server.run_server(storage_of(study), host=host, port=port)

@@ -36,7 +36,7 @@ def init(
     ] = "python",
 ) -> None:
     """Write a commented study file, and an example of an objective, to begin with."""
-    from neurobo.studies.beginning import write_files
+    from neurobo.studies.file.beginning import write_files
 
     for written in write_files(path, kind):
         say(f"wrote {written}")
@@ -49,9 +49,10 @@ def check(file: File = DEFAULT, as_json: AsJson = False) -> None:
 
     The program, the files and the Python functions that it names are looked for.
     """
-    from neurobo.studies.executes import doubts, executed
-    from neurobo.studies.explain import meaning, parameters
-    from neurobo.studies.study_file import InvalidStudyFile, read_study
+    from neurobo.studies.file.executes import doubts, executed
+    from neurobo.studies.file.meaning import meaning, parameters
+    from neurobo.studies.file.mistakes import InvalidStudyFile
+    from neurobo.studies.file.reader import read_study
 
     try:
         study = read_study(file)
@@ -97,9 +98,9 @@ def run(
     reach, on many.
     """
     from neurobo.integrations.optuna.attributes import INTERRUPTED
-    from neurobo.studies import runner
-    from neurobo.studies.live import display
-    from neurobo.studies.runner import STOPPED
+    from neurobo.studies.runner import shared_run as runner
+    from neurobo.studies.runner.live import display
+    from neurobo.studies.runner.shared_run import STOPPED
 
     study_file = read_file(file)
     console = Console(stderr=as_json)
@@ -163,8 +164,8 @@ def retry(
     The next `neurobo run` or `neurobo ask` begins with them. The old trials stay in the study, but
     the algorithm, the budget, `best` and the report leave them out.
     """
-    from neurobo.studies import lease
-    from neurobo.studies.store import explained, open_study
+    from neurobo.studies.runner import lease
+    from neurobo.studies.runner.store import explained, open_study
 
     study_file = read_file(file)
     numbers = [trial_number(text) for text in trials or ()]

@@ -28,7 +28,7 @@ def import_(
     """
     from rich.progress import track
 
-    from neurobo.studies.store import explained, open_study
+    from neurobo.studies.runner.store import explained, open_study
     from neurobo.studies.transfer import read_results, store_rows
 
     study_file = read_file(file)

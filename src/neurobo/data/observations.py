@@ -6,18 +6,15 @@ function at every observation. A padded row has mask 0 and must change nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from neurobo.space.search_space import Params, Space
-
-if TYPE_CHECKING:
-    from neurobo.physics.laws import Laws
+from neurobo.data.scaling import Scale, standardise, units
+from neurobo.data.trials import Trials
+from neurobo.space.search_space import Space
 
 BUCKETS = (64, 128, 192, 256, 384, 512, 768, 1024)
 
@@ -31,106 +28,13 @@ def bucket(n: int) -> int:
 
 
 @dataclass(frozen=True)
-class Scale:
-    """From a quantity's own units to mean 0 and sd 1.
-
-    The result is the same for y and a y + b with a > 0, whatever the scale. One absurdly high value
-    neither flattens the rest nor bends the network: v above a fence becomes
-    fence + s log(1 + (v - fence)/s), which keeps the order. The fence is so high that only the
-    worst few of ordinary data would cross it.
-    """
-
-    unit: float
-    """Values near 1e300 must not overflow."""
-    fence: float
-    spread: float
-    """s; 0: no fence."""
-    mean: float
-    sd: float
-    """0 for a constant, up to rounding."""
-
-    @staticmethod
-    def of(y: Float[np.ndarray, " n"]) -> Scale:
-        unit = float(np.max(np.abs(y))) or 1.0
-        v = y / unit
-        low, high = float(np.min(v)), float(np.quantile(v, 0.9))
-        spread = max(3 * (high - low), 0.0)
-        scale = Scale(unit, high + spread, spread, 0.0, 1.0)
-        v = scale._compressed(y)
-        mean, sd = float(np.mean(v)), float(np.std(v))
-        constant = not sd > 1e-13 * (abs(mean) + sd)
-        return replace(scale, mean=mean, sd=0.0 if constant else sd)
-
-    def __call__(self, y: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-        """Standardised; a constant becomes 0, and what differs from it ±1."""
-        away = self._compressed(y) - self.mean
-        if not self.sd:
-            return np.where(np.abs(away) <= 1e-12 * abs(self.mean), 0.0, np.sign(away))
-        # Rounding hides the last bits, which an affine change of y would alter.
-        return np.round(away / self.sd, 10)
-
-    def log_slope(self, y: Float[np.ndarray, " n"]) -> float:
-        """Σ log of the derivative at these values, none of them a constant's."""
-        if not self.sd:
-            return 0.0
-        over = np.maximum(y / self.unit - self.fence, 0) / self.spread if self.spread > 0 else 0.0
-        return -float(np.sum(np.log1p(over)) + len(y) * np.log(self.unit * self.sd))
-
-    def _compressed(self, y: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-        v = y / self.unit
-        if not self.spread > 0:
-            return v
-        over = np.maximum(v - self.fence, 0) / self.spread
-        return np.where(v > self.fence, self.fence + self.spread * np.log1p(over), v)
-
-
-def standardise(y: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-    return Scale.of(y)(y) if len(y) else y
-
-
-def units(y: Float[np.ndarray, " n"]) -> tuple[float, float]:
-    """What a standardised 0 and a step of 1 mean in the quantity's own units."""
-    scale = Scale.of(y)
-    return scale.unit * scale.mean, scale.unit * scale.sd
-
-
-@dataclass(frozen=True)
-class Trials:
-    """The history in the user's terms. A failed evaluation has the value nan."""
-
-    params: Sequence[Mapping[str, Any]]
-    values: Sequence[float]
-    pending: Sequence[Mapping[str, Any]] = ()
-    constraints: Sequence[Mapping[str, float]] = ()
-    """Of each point by name, as far as they are known; none at all, or one entry a point."""
-    crashed: Sequence[bool] = ()
-    """Whether the evaluation of each point failed because of the point; needed only to learn from
-    failures."""
-    members: Sequence[str] = ()
-    """Which member of a portfolio proposed each point, "" if unknown; none at all, or one entry a
-    point."""
-    pruned: Sequence[bool] = ()
-    """Whether the evaluation of each point was given up early, so that its value is a guess; none
-    at all, or one entry a point."""
-    repeats: bool = False
-    """Whether a point may be suggested again."""
-
-    def with_pending(self, point: Params) -> Trials:
-        return replace(self, pending=[*self.pending, point])
-
-    def repeatable(self) -> Trials:
-        """The same history, whose points may be suggested again."""
-        return replace(self, repeats=True)
-
-
-@dataclass(frozen=True)
-class Limit:
-    """A constraint, feasible where it is at most `highest`."""
+class Constraint:
+    """A constraint, feasible where it is at most its threshold."""
 
     name: str
     data: Data
     """Where it was observed, and its standardised values."""
-    highest: float
+    threshold: float
     """The user's 0 in the units of `data.y`."""
     known: Float[np.ndarray, " n"]
     """Its standardised values at the observations of the objective; NaN where unknown."""
@@ -152,27 +56,18 @@ class Data:
     """The observations as the space encodes them; x, but for the features of pools."""
     pending: Float[np.ndarray, "k columns"]
     """Where values are still awaited."""
-    taken: Float[np.ndarray, "m encoded"]
+    excluded: Float[np.ndarray, "m encoded"]
     """Every point evaluated (also in vain) or pending: not to be suggested again."""
     pruned: Float[np.ndarray, "p encoded"] | None = None
     """Points whose evaluation was given up early: later suggestions keep a distance."""
     image: tuple[int, int, int] | None = None
     """Height, width and channels, if the columns are the pixels of an image."""
-    limits: tuple[Limit, ...] = ()
+    constraints: tuple[Constraint, ...] = ()
     """The constraints, each with observations of its own."""
-    excess: Float[np.ndarray, " n"] | None = None
+    violation: Float[np.ndarray, " n"] | None = None
     """By how much the observations break the constraints, in units of their spread; None: not."""
-    laws: Laws | None = None
-    """Differential equations that the objective obeys."""
-    members: tuple[str, ...] = ()
-    """Which member of a portfolio proposed each observation; empty if nobody knows."""
-    begin: tuple[float, ...] | None = None
-    """Where the search for hyper-parameters begins (logarithms, with or without those of columns);
-    None: at those of before."""
     noisy: bool = False
     """Whether values are known to be noisy; nobody knows, if not."""
-    middle: Float[np.ndarray, " columns"] | None = None
-    """The middle of the box (0 for categories), if nothing was tried near it."""
 
     @cached_property
     def n(self) -> int:
@@ -182,14 +77,14 @@ class Data:
     def order(self) -> np.ndarray:
         """Rows from the best observation to the worst: what breaks constraints comes last."""
         y = self.y[: self.n]
-        return np.lexsort([y] if self.excess is None else [y, self.excess])
+        return np.lexsort([y] if self.violation is None else [y, self.violation])
 
     @cached_property
     def eligible(self) -> Int[np.ndarray, " m"]:
         """Rows among which the best one is: the feasible, or else those that are nearest to it."""
-        if self.excess is None or not self.n:
+        if self.violation is None or not self.n:
             return np.arange(self.n)
-        return np.flatnonzero(self.excess <= np.min(self.excess))
+        return np.flatnonzero(self.violation <= np.min(self.violation))
 
     def alone(self, rows: Int[np.ndarray, " m"]) -> tuple[Data, float, float]:
         """These observations as if there were no others, and what 0 and 1 of their units are in
@@ -204,8 +99,8 @@ class Data:
             return found, 0.0, 1.0
         return found, (mean - mean_of_all) / sd_of_all, sd / sd_of_all or 1.0
 
-    def believing(self, values: Float[np.ndarray, " k"]) -> Data:
-        """As if the pending points had these values."""
+    def with_fantasies(self, values: Float[np.ndarray, " k"]) -> Data:
+        """As if the pending points had these values; whether they are feasible stays open."""
         x = np.concatenate([self.x[: self.n], self.pending])
         more = Data.pad(x, np.concatenate([self.y[: self.n], values]))
         mean, sd = units(self.values) if self.n else (0.0, 1.0)
@@ -216,6 +111,7 @@ class Data:
             values=np.concatenate([self.values, mean + sd * values]),
             mask=more.mask,
             pending=self.pending[:0],
+            violation=None,
         )
 
     @staticmethod
@@ -224,19 +120,17 @@ class Data:
         values = np.asarray(trials.values, dtype=float)
         good = np.isfinite(values)
         y = standardise(values[good])
-        taken = np.concatenate([points, pending])
+        tried = np.concatenate([points, pending])
         data = Data.pad(space.inputs(points[good]), y)
         return replace(
             data,
             values=values[good],
             points=points[good],
             pending=space.inputs(pending),
-            taken=taken[:0] if trials.repeats or space.repeats else taken,
+            excluded=tried[:0] if trials.repeats or space.repeats else tried,
             pruned=points[np.array(trials.pruned)] if any(trials.pruned) else None,
             image=space.image,
-            limits=_limits(space, trials, points, good),
-            members=tuple(np.array(trials.members)[good].tolist()) if trials.members else (),
-            middle=_untried_middle(space, taken),
+            constraints=_constraints(space, trials, points, good),
         )
 
     @staticmethod
@@ -253,36 +147,20 @@ class Data:
             mask=np.pad(np.ones(n), (0, extra)),
             points=x,
             pending=x[:0],
-            taken=x,
+            excluded=x,
         )
-
-
-NEAR_THE_MIDDLE = 0.25
-"""In every number; the box has half-width 1."""
-
-
-def _untried_middle(
-    space: Space, tried: Float[np.ndarray, "m encoded"]
-) -> Float[np.ndarray, " columns"] | None:
-    """The middle of all numbers' ranges, unless a point was tried near it or there are pools."""
-    numeric = space.numeric
-    if not numeric.any() or space.pools:
-        return None
-    middle = np.where(numeric, space.snap(np.zeros((1, space.dim)))[0], 0.0)
-    away = np.max(np.abs(tried - middle), axis=1, where=numeric, initial=0.0)
-    return None if np.any(away <= NEAR_THE_MIDDLE) else middle
 
 
 CRASH = "neurobo:crash"
 """The name of the constraint that failed evaluations teach."""
 
 
-def _limits(
+def _constraints(
     space: Space,
     trials: Trials,
     points: Float[np.ndarray, "n encoded"],
     good: Bool[np.ndarray, " n"],
-) -> tuple[Limit, ...]:
+) -> tuple[Constraint, ...]:
     """The constraints in the order of their names, each from the trials that have it."""
     names = sorted({name for known in trials.constraints for name in known})
     values = {
@@ -300,6 +178,6 @@ def _limits(
         scale = Scale.of(c[known])
         data = Data.pad(space.inputs(points[known]), scale(c[known]))
         data = replace(data, values=c[known], image=space.image)
-        highest = float(scale(np.zeros(1))[0])
-        found.append(Limit(name, data, highest, np.where(known, scale(c), np.nan)[good]))
+        threshold = float(scale(np.zeros(1))[0])
+        found.append(Constraint(name, data, threshold, np.where(known, scale(c), np.nan)[good]))
     return tuple(found)

@@ -20,8 +20,7 @@ from jaxtyping import Float
 from neurobo.bench.problem import Problem
 from neurobo.bench.problems import problem
 from neurobo.bench.problems.physics import temperature
-from neurobo.errors import NeuroboWarning
-from neurobo.optional import require
+from neurobo.errors import NeuroboWarning, require
 from neurobo.physics.pde import PDE
 from neurobo.running.minimisation import minimize
 from neurobo.search.initial_design import start_size

@@ -1,1 +1,1 @@
-"""Other people's engines and studies."""
+"""How others use the suggestion pass: `neurobo.suggest` and Optuna's samplers."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from neurobo.optional import require
+from neurobo.errors import require
 
 LOOK = {
     "svg.fonttype": "none",

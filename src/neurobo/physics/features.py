@@ -1,13 +1,13 @@
 """The gradients of laws at the start of a network: rows that weigh like those of values.
 
-Symbols are those of `law_model`.
+Symbols are those of `conditioning`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 import jax
@@ -16,8 +16,10 @@ import numpy as np
 from jax import Array
 from jaxtyping import Float, Int
 
+from neurobo.data.content_cache import cached
 from neurobo.networks.architectures import Architecture, Gamma, Theta
-from neurobo.physics.laws import Law, Laws
+from neurobo.physics.law import Law
+from neurobo.physics.laws import Laws
 from neurobo.physics.residuals import LawRows, sizes_of
 from neurobo.surrogates.draws import Draw, random_network
 from neurobo.training.residuals import by_row
@@ -25,7 +27,7 @@ from neurobo.training.residuals import by_row
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Around:
+class ExpansionPoint:
     """A function of one row of inputs in the user's units, to take a law's derivative at."""
 
     location: Float[Array, ""]
@@ -54,13 +56,19 @@ class Features:
     typical: float
     """κ."""
 
+    @property
+    def nbytes(self) -> int:
+        """What the cache counts."""
+        arrays = (*jax.tree.leaves(self.theta0), self.omega, self.among)
+        return sum(array.nbytes for array in arrays)
+
     def cross(self, x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n m"]:
         """Φ Ωᵀ, in blocks that are kept: points are never taken back."""
         found = [np.zeros((0, len(self.good)))]
         for i in range(0, len(x), BLOCK):
             part = x[i : i + BLOCK]
             if len(part) == BLOCK:
-                found.append(_kept_block(self, part.tobytes(), part.shape))
+                found.append(_kept_block(self, part))
             else:
                 padded = np.pad(part, ((0, BLOCK - len(part)), (0, 0)))
                 found.append(_block(self, padded)[: len(part)])
@@ -70,14 +78,12 @@ class Features:
 BLOCK = 16
 
 
-@lru_cache(maxsize=512)
-def _kept_block(found: Features, x: bytes, shape: tuple[int, ...]) -> np.ndarray:
-    return _block(found, np.frombuffer(x).reshape(shape))
-
-
 def _block(found: Features, x: np.ndarray) -> np.ndarray:
     gamma = jnp.asarray(found.gamma)
     return np.asarray(_cross(found.network, gamma, found.theta0, jnp.asarray(x), found.omega))
+
+
+_kept_block = cached(_block)
 
 
 @partial(jax.jit, static_argnames="network")
@@ -113,21 +119,19 @@ def features(
     network: Architecture,
     gamma: tuple[float, float],
     key: Array,
-    around: Around | None = None,
+    around: ExpansionPoint | None = None,
 ) -> Features:
     """For linear laws found once, for others at the function `around`."""
-    name = np.asarray(jax.random.key_data(key)).tobytes()
     if around is None:
-        return _kept_features(laws, network, gamma, name)
-    return _features(laws, network, gamma, name, around)
+        return _kept_features(laws, network, gamma, key)
+    return _features(laws, network, gamma, key, around)
 
 
 def _features(
-    laws: Laws, network: Architecture, gamma: tuple[float, float], key: bytes, around: Any = None
+    laws: Laws, network: Architecture, gamma: tuple[float, float], key: Array, around: Any = None
 ) -> Features:
-    name = jax.random.wrap_key_data(jnp.asarray(np.frombuffer(key, dtype=np.uint32)))
     dim = laws.inputs[0].shape[1]
-    theta0 = random_network(network, name, dim)
+    theta0 = random_network(network, key, dim)
     gradients, values = [], []
     for i, law in enumerate(laws.laws):
         parts = []
@@ -157,7 +161,7 @@ def _features(
     return Features(network, gamma, theta0, omega, among, size, good, which, typical)
 
 
-_kept_features = lru_cache(maxsize=40)(_features)
+_kept_features = cached(_features)
 _products = jax.jit(lambda rows: rows @ rows.T)
 
 

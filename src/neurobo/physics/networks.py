@@ -8,7 +8,9 @@ from typing import Literal
 
 import jax
 
-from neurobo.networks.architectures import MLP, Additive, Architecture
+from neurobo.networks.additive import Additive
+from neurobo.networks.architectures import Architecture
+from neurobo.networks.mlp import MLP
 
 MANY = 4
 """Columns above which sums of functions of one column are considered."""
@@ -43,7 +45,7 @@ def ample(network: Architecture, columns: int) -> Architecture:
     return affordable(replace(network, width=max(network.width, AMPLE)), columns)
 
 
-def doubt_is_cheap(network: MLP, columns: int, rows: int) -> bool:
+def uncertainty_is_cheap(network: MLP, columns: int, rows: int) -> bool:
     """Whether standard deviations at thousands of points take little more than a second."""
     if columns > MANY:
         return False

@@ -17,7 +17,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Float, Int
 
 from neurobo.networks.architectures import Architecture, Gamma, Theta
-from neurobo.physics.laws import Law
+from neurobo.physics.law import Law
 from neurobo.training.residuals import TangentRows, by_row
 
 DENSE = 3072

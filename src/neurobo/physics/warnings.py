@@ -1,43 +1,71 @@
-"""Telling the user that a law does not fit the observations."""
+"""Telling the user that a law does not fit the observations, once in each study."""
 
 from __future__ import annotations
 
+import threading
 import warnings
-from weakref import WeakSet
+from collections import deque
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from neurobo.data.observations import Data
 from neurobo.errors import NeuroboWarning
-from neurobo.physics.evidence import CLEARLY, TRUSTED
+from neurobo.physics.conditioning import PhysicsHyper
+from neurobo.physics.hyperparameters import CLEARLY, TRUSTED
 from neurobo.physics.laws import Laws
 from neurobo.physics.pde import PDE
-from neurobo.physics.surrogate import Hyper
-
-_warned: WeakSet[PDE] = WeakSet()
-
-
-def forget() -> None:
-    """Warn again of laws that were warned of before."""
-    _warned.clear()
-
 
 ENOUGH = 5
 """Observations; fewer may disagree with any law by chance."""
+STUDIES = 64
+"""Studies that are remembered for each law."""
+
+Observations = frozenset[int]
+_warned: WeakKeyDictionary[PDE, deque[Observations]] = WeakKeyDictionary()
+"""For each law the latest observations of every study whose user was warned of it."""
+_lock = threading.Lock()
 
 
-def warn_about_doubts(laws: Laws, hyper: Hyper, n: int) -> None:
-    """Once for each law, after n observations."""
-    if n < ENOUGH:
+def warn_of_misfits(laws: Laws, hyper: PhysicsHyper, data: Data) -> None:
+    """Warn of each law that the observations contradict, unless this study's user was warned."""
+    if len(data.points) < ENOUGH:
         return
-    for i, (law, doubt) in enumerate(zip(laws.laws, hyper.doubt, strict=False)):
-        if doubt > CLEARLY and hyper.trust[i] > TRUSTED and law.pde not in _warned:
-            _warned.add(law.pde)
-            size = np.sqrt(hyper.trust[i])
-            how = f"with an error of {size:.0%} of its usual size" if size < 10 else "not at all"
-            warnings.warn(
-                f"law {i + 1} of {len(laws.laws)} does not fit the observations, which are "
-                f"e^{doubt:.1f} times as likely if it need not hold; it now counts {how} (it may "
-                "be wrong, or the objective too abrupt for the points at which it is asked for)",
-                NeuroboWarning,
-                stacklevel=2,
-            )
+    observations = _observations(data)
+    for i, (law, misfit) in enumerate(zip(laws.laws, hyper.misfit, strict=False)):
+        contradicted = misfit > CLEARLY and hyper.trust[i] > TRUSTED
+        if not _is_news(law.pde, observations, contradicted):
+            continue
+        size = np.sqrt(hyper.trust[i])
+        how = f"with an error of {size:.0%} of its usual size" if size < 10 else "not at all"
+        warnings.warn(
+            f"law {i + 1} of {len(laws.laws)} does not fit the observations, which are "
+            f"e^{misfit:.1f} times as likely if it need not hold; it now counts {how} (it may "
+            "be wrong, or the objective too abrupt for the points at which it is asked for)",
+            NeuroboWarning,
+            stacklevel=2,
+        )
+
+
+def _observations(data: Data) -> Observations:
+    """What was really observed: pending points that are taken to have a value come after it."""
+    n = len(data.points)
+    rows = np.column_stack([data.x[:n], data.values[:n]])
+    return frozenset(hash(tuple(row)) for row in rows.tolist())
+
+
+def _is_news(pde: PDE, observations: Observations, contradicted: bool) -> bool:
+    """Whether the law is contradicted in a study whose user does not know it yet.
+
+    A history that contains an earlier one continues the same study. A run that starts again has
+    fewer observations than the one before had at its end.
+    """
+    with _lock:
+        studies = _warned.setdefault(pde, deque(maxlen=STUDIES))
+        for i, earlier in enumerate(studies):
+            if earlier <= observations:
+                studies[i] = observations
+                return False
+        if contradicted:
+            studies.append(observations)
+        return contradicted

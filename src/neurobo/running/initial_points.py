@@ -10,6 +10,7 @@ from optuna.trial import TrialState
 
 from neurobo.errors import InvalidInput
 from neurobo.integrations.optuna.attributes import counting
+from neurobo.integrations.optuna.compat import enqueued_params
 from neurobo.space.search_space import Params, Space
 
 
@@ -51,7 +52,7 @@ def enqueue(study: Study, points: Sequence[Params]) -> None:
     """Queue the points that the study has neither evaluated nor queued."""
     waiting = study.get_trials(deepcopy=False, states=(TrialState.WAITING,))
     known = [t.params for t in counting(study)]
-    known += [t.system_attrs.get("fixed_params", {}) for t in waiting]
+    known += [enqueued_params(t) for t in waiting]
     for point in points:
         if point not in known:
             study.enqueue_trial(point)

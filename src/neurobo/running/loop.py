@@ -14,7 +14,8 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 
 from neurobo.errors import EvaluationFailed
 from neurobo.integrations.optuna.attributes import FAILURE, INTERRUPTED, counting, mark_void
-from neurobo.integrations.optuna.sampler import trials_of_study
+from neurobo.integrations.optuna.compat import stop_requested
+from neurobo.integrations.optuna.history import trials_of_study
 from neurobo.running.failures import Failures
 from neurobo.running.interrupts import deferred, remembered
 from neurobo.running.progress import Progress
@@ -30,7 +31,7 @@ AHEAD = 0.05
 evaluation: it then lacks the newest result, but no worker has to wait for it."""
 
 
-class Home(Protocol):
+class TrialBackend(Protocol):
     """Where a run's trials live."""
 
     study: Study
@@ -64,7 +65,7 @@ class Home(Protocol):
         ...
 
 
-class Alone:
+class LocalBackend:
     """A study that nobody else works on."""
 
     def __init__(self, study: Study) -> None:
@@ -106,13 +107,13 @@ class Run:
     def __init__(
         self,
         space: Space,
-        home: Home,
+        backend: TrialBackend,
         workers: Workers,
         n_trials: int,
         batch: int,
         failures: Failures | None = None,
     ) -> None:
-        self.space, self.home, self.study, self.workers = space, home, home.study, workers
+        self.space, self.backend, self.study, self.workers = space, backend, backend.study, workers
         self.n_trials, self.batch = n_trials, batch
         self.failures = failures or Failures()
         self.ready: list[tuple[Trial, Params]] = []
@@ -132,13 +133,13 @@ class Run:
                 exhausted = self._loop(end, callbacks, display, raise_lost_interrupt)
         except KeyboardInterrupt:
             self._abandon(INTERRUPTED)
-            return self._how_far("interrupted")
+            return self.how_far("interrupted")
         except BaseException:
             self._abandon(INTERRUPTED)
             raise
         self._abandon(INTERRUPTED)  # asked for ahead, and no longer wanted
-        if exhausted and self.home.finished < self.n_trials:
-            return self._how_far(f"space exhausted: all {self.space.size:.0f} points are evaluated")
+        if exhausted and self.backend.finished < self.n_trials:
+            return self.how_far(f"space exhausted: all {self.space.size:.0f} points are evaluated")
         return ""
 
     def _loop(
@@ -151,14 +152,14 @@ class Run:
         """Whether there were no points left."""
 
         def show() -> None:
-            display.update(self.study, self.home.finished, self.suggesting)
+            display.update(self.study, self.backend.finished, self.suggesting)
 
         show()
         exhausted = False
         while True:
             raise_lost_interrupt()
-            self.home.look_around()
-            going_on = time.monotonic() < end and not self.study._stop_flag and not exhausted
+            self.backend.look_around()
+            going_on = time.monotonic() < end and not stop_requested(self.study) and not exhausted
             going_on = going_on and not self.failures.undecided
             may_begin = self.ready and self.workers.free and (going_on or exhausted)
             if may_begin and self.batch == 1:
@@ -174,17 +175,17 @@ class Run:
                     for callback in callbacks:
                         callback(self.study, trial)
                 self._stop_if_broken()
-            elif going_on and self.home.wait_for_others():
+            elif going_on and self.backend.wait_for_others():
                 show()
             else:
                 return exhausted
 
-    def _how_far(self, what: str) -> str:
-        return f"{what} after {self.home.finished} of {self.n_trials} trials"
+    def how_far(self, what: str) -> str:
+        return f"{what} after {self.backend.finished} of {self.n_trials} trials"
 
     def _wants_more(self) -> bool:
         """Whether to ask for a point now."""
-        if self.home.begun(len(self.running) + len(self.ready)) >= self.n_trials:
+        if self.backend.begun(len(self.running) + len(self.ready)) >= self.n_trials:
             return False
         if self.batch > 1:
             if not self.running and not self.ready:  # the next batch begins when the last has ended
@@ -204,11 +205,13 @@ class Run:
         space, study = self.space, self.study
         if space.size < math.inf and is_exhausted(space, trials_of_study(study, space)):
             return True
-        trial = self.home.ask()
+        with deferred():  # Ctrl-C leaves no trial behind that is running and not known here
+            trial = self.backend.ask()
+            if trial is not None:
+                self.ready.append((trial, {}))
         if trial is None:
             return False
         self.left_to_ask -= 1
-        self.ready.append((trial, {}))
         began = time.perf_counter()
         with deferred():
             params = {name: ask(trial, name, d) for name, d in space.distributions.items()}
@@ -228,10 +231,10 @@ class Run:
     def _collect(self) -> list[FrozenTrial]:
         """Wait for results and tell all of them, before anybody else may raise an error."""
         told, uncaught = [], None
-        for number, outcome in self.workers.finished(self.home.patience).items():
+        for number, outcome in self.workers.finished(self.backend.patience).items():
             trial, began = self.running[number]
             self.evaluating.append(time.perf_counter() - began)
-            told.append(self.home.tell(trial, outcome))
+            told.append(self.backend.tell(trial, outcome))
             del self.running[number]
             self.failures.end(number, outcome)
             uncaught = uncaught or outcome.uncaught
@@ -253,7 +256,7 @@ class Run:
         states = {t.number: t.state for t in self.study.get_trials(deepcopy=False)}
         for trial in trials:
             if not states[trial.number].is_finished():
-                self.home.abandon(trial, reason)
+                self.backend.abandon(trial, reason)
 
 
 def ask(trial: Trial, name: str, distribution: BaseDistribution) -> Any:

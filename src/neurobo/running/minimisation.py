@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal
 
 import optuna
@@ -17,12 +16,13 @@ from optuna.trial import TrialState
 from neurobo.algorithm import Algorithm, resolve
 from neurobo.errors import InvalidInput, NeuroboWarning, check_choice, check_count, check_number
 from neurobo.integrations.optuna.attributes import FAILURE, counting, is_feasible, least_violating
+from neurobo.integrations.optuna.compat import stoppable
 from neurobo.integrations.optuna.sampler import NeuroSampler
 from neurobo.integrations.optuna.storage import check_same, explained, opened, public_url, silent
 from neurobo.physics.laws import Physics
 from neurobo.running.failures import Failures, MaxFailures
 from neurobo.running.initial_points import enqueue, initial_points
-from neurobo.running.loop import Alone, Callback, Run
+from neurobo.running.loop import Callback, LocalBackend, Run
 from neurobo.running.progress import Progress, Silent, Terminal
 from neurobo.running.workers import Caught, workers_for
 from neurobo.search.initial_design import start_size
@@ -139,7 +139,7 @@ def minimize(
     display: Progress = Terminal(n_trials) if progress else Silent()
     end = math.inf if timeout is None else time.monotonic() + timeout
     with stoppable(study), places, display:
-        run = Run(checked, Alone(study), places, n_trials, batch, failures)
+        run = Run(checked, LocalBackend(study), places, n_trials, batch, failures)
         ended_early = run.go(end, callbacks, display)
     # After the bar, not across it.
     for message in (ended_early, _failures(study), _infeasible(study)):
@@ -176,17 +176,6 @@ def _open(
             sampler=sampler,
             load_if_exists=True,
         )
-
-
-@contextmanager
-def stoppable(study: Study) -> Iterator[None]:
-    """Let callbacks call `study.stop()`, which Optuna allows only inside its own loop."""
-    study._stop_flag = False
-    study._thread_local.in_optimize_loop = True
-    try:
-        yield
-    finally:
-        study._thread_local.in_optimize_loop = False
 
 
 def _failures(study: Study) -> str:

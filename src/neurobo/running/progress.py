@@ -7,13 +7,14 @@ from types import TracebackType
 from typing import Protocol, Self
 
 import numpy as np
-from optuna.study import Study, StudyDirection
+from optuna.study import Study
 from optuna.trial import TrialState
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
 from neurobo.integrations.optuna.attributes import is_feasible
+from neurobo.integrations.optuna.history import sign_of
 
 
 class Progress(Protocol):
@@ -72,8 +73,8 @@ def _state(study: Study, seconds: Sequence[float]) -> str:
     complete = [t for t in trials if t.state == TrialState.COMPLETE]
     values = [t.value for t in complete if t.value is not None and is_feasible(t)]
     failed = sum(t.state == TrialState.FAIL for t in trials)
-    best = max if study.direction == StudyDirection.MAXIMIZE else min
-    parts = [f"best {best(values):.6g}"] if values else []
+    sign = sign_of(study)
+    parts = [f"best {min(values, key=lambda v: sign * v):.6g}"] if values else []
     if complete and not values:
         parts.append("nothing feasible yet")
     if seconds:

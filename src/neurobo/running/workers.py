@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
 
-from neurobo.errors import EvaluationFailed, InvalidInput
+from neurobo.errors import EvaluationFailed, InvalidInput, short_repr
 
 
 class Outcome(NamedTuple):
@@ -43,7 +43,7 @@ def evaluate(objective: Objective, point: Any, catch: Caught = (Exception,)) -> 
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # the user's code may raise anything
-        failed = Outcome(failure=_short(error), output=_traceback(error))
+        failed = Outcome(failure=short_repr(error, LONGEST), output=_traceback(error))
         return failed if isinstance(error, catch) else failed._replace(uncaught=error)
     return _outcome(result)
 
@@ -68,7 +68,9 @@ def _outcome(result: Any) -> Outcome:
     failures = [why]
     for name, limit in given.items():
         if not isinstance(name, str) or not name:
-            failures.append(f"the name of a constraint must be text, got {_short(name)}")
+            failures.append(
+                f"the name of a constraint must be text, got {short_repr(name, LONGEST)}"
+            )
             continue
         found, why = _finite(limit, f"the constraint {name!r} must be a finite number")
         failures.append(why)
@@ -86,7 +88,7 @@ def _finite(value: Any, rule: str) -> tuple[float, str]:
     except OverflowError:
         number = math.inf
     except Exception:  # anything may be returned, and its methods may raise anything
-        return math.nan, f"{rule}, got {_short(value)}"
+        return math.nan, f"{rule}, got {short_repr(value, LONGEST)}"
     return number, "" if math.isfinite(number) else f"{rule}, got {number}"
 
 
@@ -99,15 +101,6 @@ def _as_float(value: Any) -> float:
     if isinstance(value, str | bytes | bytearray):
         raise TypeError
     return float(value)
-
-
-def _short(value: Any) -> str:
-    """The beginning of a value's repr, which may be long, or fail."""
-    try:
-        text = repr(value)
-    except Exception:
-        return f"an object of type {type(value).__name__}"
-    return text if len(text) <= LONGEST else text[:LONGEST] + " …"
 
 
 @runtime_checkable
@@ -133,7 +126,7 @@ class Workers(Protocol):
     def free(self) -> int: ...
 
 
-class Here:
+class InlineWorker:
     """One evaluation at a time in the caller's own thread."""
 
     count = 1
@@ -161,7 +154,7 @@ class Here:
         return {name: evaluate(self._objective, point, self._catch)}
 
 
-class SideBySide:
+class ExecutorWorkers:
     """An executor for each worker, so that one that dies takes only its own evaluation along."""
 
     def __init__(self, objective: Objective, count: int, catch: Caught, *, threads: bool) -> None:
@@ -265,5 +258,5 @@ def _check_sendable(objective: Objective) -> None:
 
 def workers_for(objective: Objective, count: int, catch: Caught, *, threads: bool) -> Workers:
     if count == 1:
-        return Here(objective, catch)
-    return SideBySide(objective, count, catch, threads=threads)
+        return InlineWorker(objective, catch)
+    return ExecutorWorkers(objective, count, catch, threads=threads)

@@ -9,15 +9,16 @@ import numpy as np
 from jaxtyping import Float
 from scipy.stats import qmc
 
-from neurobo.acquisition.functions import Uncertainty
+from neurobo.acquisition.uncertainty import Uncertainty
 from neurobo.data.observations import Data
 from neurobo.errors import InvalidInput, check_choice, check_count
-from neurobo.networks.infinite_width import Wide
-from neurobo.search.optimiser import any_free, first_free, minimise
+from neurobo.networks.infinite_width import InfiniteWidthMLP
+from neurobo.search.exclusion import any_free, first_free
+from neurobo.search.optimiser import minimise
 from neurobo.space.encoders import Matrix
 from neurobo.space.search_space import Space
 from neurobo.surrogates import gaussian_process as gp
-from neurobo.surrogates.evidence import unknown
+from neurobo.surrogates.hyperparameters import unknown
 from neurobo.training.blas_threads import one_blas_thread
 
 DESIGNS = ("sobol", "lhs", "random", "uncertainty")
@@ -53,27 +54,27 @@ def check_design(design: str) -> None:
 
 
 def start_point(
-    space: Space, taken: Matrix, *, design: str, size: int, seed: int, number: int
+    space: Space, excluded: Matrix, *, design: str, size: int, seed: int, number: int
 ) -> Float[np.ndarray, " columns"]:
     """Point `number` of the design that `seed` names, or a later one if it is already taken."""
-    if design == "uncertainty" and space.n_parameters and len(taken):
-        return _least_known(space, taken, np.random.default_rng([seed, number]))
+    if design == "uncertainty" and space.n_parameters and len(excluded):
+        return _least_known(space, excluded, np.random.default_rng([seed, number]))
     if space.n_parameters:
         points = space.from_unit(_unit_points(space.n_parameters, design, size, seed, number))
-        found = first_free(space, points, taken)
+        found = first_free(space, points, excluded)
         if found is not None:
             return found
-    return any_free(space, taken, np.random.default_rng([seed, number]))
+    return any_free(space, excluded, np.random.default_rng([seed, number]))
 
 
 def _least_known(
-    space: Space, taken: Matrix, rng: np.random.Generator
+    space: Space, excluded: Matrix, rng: np.random.Generator
 ) -> Float[np.ndarray, " columns"]:
     """Where a wide network knows least after seeing the points taken (STO-BNTS, Theorem 1)."""
-    x = space.inputs(taken)
-    data = replace(Data.pad(x, np.zeros(len(x))), points=taken, taken=taken)
+    x = space.inputs(excluded)
+    data = replace(Data.pad(x, np.zeros(len(x))), points=excluded, excluded=excluded)
     with jax.enable_x64(True), one_blas_thread():
-        known = gp.condition(data, Wide(activation="erf"), unknown(x.shape[1]))
+        known = gp.condition(data, InfiniteWidthMLP(activation="erf"), unknown(x.shape[1]))
         return minimise(Uncertainty(known), space, data, rng)
 
 

@@ -6,12 +6,25 @@ not who proposed it, so that any history will do.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from jaxtyping import Float
 
 from neurobo.data.observations import Data
-from neurobo.search.optimiser import RADIUS
 
+
+class Region(NamedTuple):
+    """A trust region: numeric columns stay this near to an observation."""
+
+    row: int
+    """Which observation."""
+    radius: float
+    """Half-width; that of the whole box is 1."""
+
+
+RADIUS = 0.4
+"""Half-width of a trust region, if nothing else is known."""
 SMALLEST, LARGEST = RADIUS / 64, 1.0
 SUCCESSES = 2
 """In a row, after which the region doubles."""
@@ -53,3 +66,16 @@ def _ranked(data: Data) -> Float[np.ndarray, " n"]:
 def _middle(values: Float[np.ndarray, " n"]) -> float:
     low, high = np.quantile(values, [0.25, 0.75])
     return float(high - low)
+
+
+def while_infeasible(region: Region | None, data: Data, number: int) -> Region | None:
+    """Where to search if constraints are learned, given where one would search without them.
+
+    While no feasible point is known, every other suggestion stays near the observation that
+    violates the constraints least: the uncertainty of networks is largest in the corners of the
+    box, and there are many.
+    """
+    assert data.violation is not None
+    if np.any(data.violation <= 0) or not number % 2 or not data.n:
+        return region
+    return Region(int(data.order[0]), RADIUS)

@@ -82,6 +82,23 @@ def distribution_of(name: str, given: Any) -> BaseDistribution:
     )
 
 
+def contains(distribution: BaseDistribution, value: Any) -> bool:
+    """Whether a parameter of this distribution may have the value, as Optuna sees it."""
+    try:
+        inside = distribution.to_internal_repr(value)
+    except (ValueError, TypeError):
+        return False
+    if isinstance(distribution, CategoricalDistribution):
+        return True  # one of the choices: others have no internal representation
+    assert isinstance(distribution, FloatDistribution | IntDistribution)
+    low, high, step = distribution.low, distribution.high, distribution.step
+    if not low <= inside <= high:
+        return False
+    if isinstance(distribution, IntDistribution):
+        return (inside - low) % distribution.step == 0
+    return step is None or abs((inside - low) / step - round((inside - low) / step)) < 1e-8
+
+
 def only_value(distribution: BaseDistribution) -> Any:
     """That of a distribution with a single one."""
     if isinstance(distribution, CategoricalDistribution):

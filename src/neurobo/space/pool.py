@@ -91,6 +91,9 @@ class Pool:
         return {name: i for i, name in enumerate(self.ids)}
 
 
+Pool.__module__ = "neurobo"  # stored objects name the path that users have
+
+
 def _checked(candidates: Any) -> np.ndarray:
     try:
         array = np.asarray(candidates)

@@ -18,7 +18,7 @@ from optuna.distributions import BaseDistribution
 from scipy.optimize import Bounds
 
 from neurobo.errors import InvalidInput
-from neurobo.space.distributions import distribution_of, only_value
+from neurobo.space.distributions import contains, distribution_of, only_value
 from neurobo.space.encoders import Candidate, Matrix, parameter_of
 from neurobo.space.pool import CANDIDATE, Pool
 
@@ -166,11 +166,7 @@ class Space:
                     f"a point must give every parameter of the space {sorted(self.distributions)}, "
                     f"got {sorted(params)}"
                 )
-            try:
-                inside = distribution._contains(distribution.to_internal_repr(params[name]))
-            except (ValueError, TypeError):
-                inside = False
-            if not inside:
+            if not contains(distribution, params[name]):
                 raise InvalidInput(
                     f"the value of {name!r} must lie in {distribution}, got {params[name]!r}"
                 )

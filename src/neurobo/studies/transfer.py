@@ -19,17 +19,16 @@ from neurobo.errors import InvalidInput, MissingPackage, did_you_mean
 from neurobo.integrations.optuna.attributes import (
     FAILURE,
     RETRY_OF,
+    SOURCE,
     counting,
     is_feasible,
     replaced,
 )
 from neurobo.space.search_space import Params, Space
-from neurobo.studies.objective import written
-from neurobo.studies.sheet import Sheet, read_sheet
-from neurobo.studies.study_file import StudyFile
+from neurobo.studies.file.command import written
+from neurobo.studies.file.sheet import Sheet, read_sheet
+from neurobo.studies.file.study_file import StudyFile
 
-SOURCE = "imported_from"
-"""The user attribute of an imported trial: the file's name, a digest of its content, the line."""
 FORMATS = ("csv", "json", "parquet")
 OWN = ("id", "state", "value", "feasible", "started", "ended", "failure", "retry_of", "replaced_by")
 """Columns of an export besides parameters, constraints and attributes."""

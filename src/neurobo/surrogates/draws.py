@@ -18,16 +18,10 @@ from jaxtyping import Float
 
 from neurobo.data.observations import Data
 from neurobo.networks.architectures import Architecture, Gamma, Theta
+from neurobo.training.gauss_newton import gauss_newton, gauss_newton_batch, linear
+from neurobo.training.gradient_descent import adam, sgd
+from neurobo.training.problem import Fit, TrainingProblem
 from neurobo.training.residuals import Rows, TangentRows, ValueRows
-from neurobo.training.solver import (
-    Fit,
-    Problem,
-    adam,
-    gauss_newton,
-    gauss_newton_together,
-    linear,
-    sgd,
-)
 
 
 @jax.tree_util.register_dataclass
@@ -140,7 +134,7 @@ def draws(
         rows: Rows = TangentRows(network, g, x, random_network(network, name, dim))
     else:
         rows = ValueRows(network, g, x)
-    problems: list[Problem] = []
+    problems: list[TrainingProblem] = []
     extra: list[tuple[Network | Tangent, ...]] = []
     for key in keys:
         start_key, other_key, noise_key = jax.random.split(key, 3)
@@ -157,7 +151,7 @@ def draws(
             parts = (Network(network, g, network.negated(start)),)
         for part in parts:
             targets = targets - np.asarray(values_of(part, x))
-        problems.append(Problem(rows, jnp.asarray(targets), mask, noise, start))
+        problems.append(TrainingProblem(rows, jnp.asarray(targets), mask, noise, start))
         extra.append(parts)
     fits = linear(problems) if linear_only else solve(problems, recipe.solver)
     scale = jnp.asarray(np.asarray(recipe.scale, dtype=float))
@@ -173,18 +167,21 @@ def draws(
 
 
 def solve(
-    problems: Sequence[Problem], solver: str = "gauss-newton", *, max_steps: int | None = None
+    problems: Sequence[TrainingProblem],
+    solver: str = "gauss-newton",
+    *,
+    max_steps: int | None = None,
 ) -> list[Fit]:
     """`max_steps` is for Gauss-Newton: the others know their own."""
     if solver != "gauss-newton":
         return [SOLVERS[solver](problem) for problem in problems]
     if len(problems) > 1:
-        return gauss_newton_together(problems, max_steps=max_steps)
+        return gauss_newton_batch(problems, max_steps=max_steps)
     return [gauss_newton(problem, max_steps=max_steps) for problem in problems]
 
 
 SURROGATES = ("simple", "posterior", "linear")
-SOLVERS: dict[str, Callable[[Problem], Fit]] = {
+SOLVERS: dict[str, Callable[[TrainingProblem], Fit]] = {
     "gauss-newton": gauss_newton,
     "adam": adam,
     "sgd": sgd,

@@ -17,10 +17,14 @@ from jax.scipy.linalg import solve_triangular
 from jaxtyping import Float
 
 from neurobo.data.observations import Data
-from neurobo.networks.architectures import MLP, Gamma, on_sphere
-from neurobo.networks.infinite_width import Wide
+from neurobo.networks.architectures import Gamma
+from neurobo.networks.infinite_width import InfiniteWidthMLP
+from neurobo.networks.input_maps import on_sphere
+from neurobo.networks.mlp import MLP
 from neurobo.surrogates.draws import Network, Tangent, normal, random_network
-from neurobo.surrogates.evidence import JITTER, Hyper
+from neurobo.surrogates.gaussian_conditioning import matheron_weights, remaining_sd
+from neurobo.surrogates.hyperparameters import Hyper
+from neurobo.surrogates.marginal_likelihood import JITTER
 from neurobo.training import landmarks
 
 PRIOR_WIDTH = 4096
@@ -32,7 +36,7 @@ PRIOR_WIDTH = 4096
 class GP:
     """The posterior of ν f with f ~ GP(0, Θ), given the data."""
 
-    wide: Wide = field(metadata={"static": True})
+    wide: InfiniteWidthMLP = field(metadata={"static": True})
     gamma: Gamma
     scales: Float[Array, " d"]
     scale: Float[Array, ""]
@@ -68,8 +72,7 @@ class GP:
         cross = self.cross(x)
         prior = self.prior_sd(x) ** 2
         explained = jnp.sum((cross @ self.whiten.T) ** 2, axis=1)
-        # At an observed point nothing is left but rounding error, whose root has no slope.
-        return cross @ self.weights, jnp.sqrt(jnp.maximum(prior - explained, 1e-12 * prior))
+        return cross @ self.weights, remaining_sd(prior, explained)
 
     def covariance(self, x: Float[Array, "n d"]) -> Float[Array, "n n"]:
         """The joint posterior covariance at a few points."""
@@ -80,7 +83,7 @@ class GP:
 
 @partial(jax.jit, static_argnames="wide")
 def _condition(
-    wide: Wide, gamma: Array, scales: Array, scale: Array, noise: Array,
+    wide: InfiniteWidthMLP, gamma: Array, scales: Array, scale: Array, noise: Array,
     x: Array, y: Array, mask: Array,
 ) -> GP:  # fmt: skip
     variance = scale**2 * wide.variance(x, gamma, scales)
@@ -94,7 +97,7 @@ def _condition(
 
 @partial(jax.jit, static_argnames="wide")
 def _condition_many(
-    wide: Wide, gamma: Array, scales: Array, scale: Array, noise: Array,
+    wide: InfiniteWidthMLP, gamma: Array, scales: Array, scale: Array, noise: Array,
     x: Array, y: Array, mask: Array, chosen: Array,
 ) -> GP:  # fmt: skip
     variance = scale**2 * wide.variance(x, gamma, scales) * mask
@@ -106,7 +109,7 @@ def _condition_many(
     )  # fmt: skip
 
 
-def condition(data: Data, wide: Wide, hyper: Hyper) -> GP:
+def condition(data: Data, wide: InfiniteWidthMLP, hyper: Hyper) -> GP:
     """The posterior given the data."""
     chosen = landmarks.choose(data.y, data.mask)
     numbers = (hyper.gamma, hyper.scales, hyper.scale, hyper.noise)
@@ -137,7 +140,7 @@ def _correct(
     """(ν² Θ + σ² I)⁻¹ (y + σ ε - ν f(X)): Matheron's rule."""
     seen = gp.scale * prior(gp.seen(x)) + jnp.sqrt(gp.noise) * epsilon
     missed = (y - seen) * mask
-    return gp.whiten.T @ (gp.whiten @ missed) if gp.gain is None else gp.gain @ missed
+    return matheron_weights(missed, gp.whiten, gp.gain)
 
 
 def draw(key: Array, gp: GP, data: Data) -> GPDraw:
@@ -159,3 +162,18 @@ def draw(key: Array, gp: GP, data: Data) -> GPDraw:
     epsilon = normal(noise, len(data.y))
     arrays = (jnp.asarray(v) for v in (data.x, data.y, data.mask, epsilon))
     return GPDraw(gp, prior, _correct(gp, prior, *arrays))
+
+
+@dataclass(frozen=True)
+class GPSurrogate:
+    """The wide limit with these hyper-parameters, which pending points do not change."""
+
+    wide: InfiniteWidthMLP
+    hyper: Hyper
+
+    def fit(self, key: Array, data: Data) -> GP:
+        """What the data say; no chance is involved."""
+        return condition(data, self.wide, self.hyper)
+
+    def sample(self, key: Array, data: Data, number: int) -> GPDraw:
+        return draw(jax.random.fold_in(key, number), self.fit(key, data), data)

@@ -3,17 +3,17 @@ of the wide limit is not known."""
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
+from neurobo.data.content_cache import cached
 from neurobo.data.observations import Data
-from neurobo.networks.architectures import CNN
+from neurobo.networks.cnn import CNN
 from neurobo.surrogates.draws import random_network
-from neurobo.surrogates.evidence import Hyper, of_kernel
+from neurobo.surrogates.hyperparameters import Hyper
+from neurobo.surrogates.kernel_spectrum import of_kernel
 from neurobo.training.residuals import ValueRows
 
 GAMMAS = ((1.5, 0.1), (1.5, 1.0), (3.0, 0.1))
@@ -28,19 +28,19 @@ def fit(data: Data, network: CNN) -> Hyper:
     y = data.y[: data.n]
     found = []
     for gamma in GAMMAS:
-        kernel = _kernel(network, gamma, data.x.tobytes(), data.x.shape)
+        kernel = _kernel(network, gamma, data.x)
         found.append((*of_kernel(kernel[: data.n, : data.n], y), gamma))
     _, variance, noise, gamma = min(found)
     return Hyper(gamma, float(np.sqrt(variance)), noise, ones)
 
 
-@lru_cache(maxsize=8)
+@cached
 def _kernel(
-    network: CNN, gamma: tuple[float, float], x: bytes, shape: tuple[int, int]
+    network: CNN, gamma: tuple[float, float], x: Float[np.ndarray, "N d"]
 ) -> Float[np.ndarray, "N N"]:
-    rows = ValueRows(network, jnp.asarray(gamma), jnp.asarray(np.frombuffer(x).reshape(shape)))
+    rows = ValueRows(network, jnp.asarray(gamma), jnp.asarray(x))
     # Any network will do: this only asks how large the kernels of such networks are.
-    theta = random_network(network, jax.random.key(0), shape[1])
+    theta = random_network(network, jax.random.key(0), x.shape[1])
     return np.asarray(_gram(rows, theta))
 
 

@@ -1,14 +1,13 @@
-"""Input warping: columns stretched at one end, as wide networks explain the values best.
+"""Input warping: columns stretched at one end so that wide networks explain the values best.
 
 A learning rate between 1e-5 and 0.1 matters by its logarithm; who forgets to say so leaves nearly
-all that happens to a thousandth of the range. How far each column is stretched, t, is found with
+all that happens to a thousandth of the range. The strength t of each column's warping is found with
 the other hyper-parameters by the marginal likelihood.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 import jax
 import jax.numpy as jnp
@@ -16,106 +15,115 @@ import numpy as np
 from jax import Array
 from jaxtyping import Float
 
-from neurobo.acquisition.functions import Posterior
+from neurobo.data.content_cache import cached
 from neurobo.data.observations import Data
-from neurobo.networks.architectures import stretched
-from neurobo.networks.infinite_width import Wide
-from neurobo.search.optimiser import Score
-from neurobo.surrogates import evidence
+from neurobo.networks.infinite_width import InfiniteWidthMLP
+from neurobo.networks.input_maps import warped
+from neurobo.surrogates import marginal_likelihood, refit_schedule
+from neurobo.surrogates.posterior import Function, Posterior
+from neurobo.surrogates.refit_schedule import Logarithms
 
 MOST = 128
 """Observations that decide: an even share of more."""
 LARGEST = 14.0
 """|t|: a range of a million to 1."""
 CLEAR = 1e-4
-"""Variance of little noise: what looks noisy may be exact once it is stretched."""
+"""Variance of little noise: what looks noisy may be exact once it is warped."""
 
 
 @dataclass(frozen=True)
-class Stretch:
-    bends: tuple[float, ...]
+class InputWarping:
+    strengths: tuple[float, ...]
     """t of each column."""
-    begin: tuple[float, ...]
+    start: Logarithms
     """Logarithms of the hyper-parameters that the evidence was highest for."""
 
     def __call__(self, data: Data) -> Data:
         """What networks see of the same observations."""
         k = len(data.pending)
         padded = Data.pad(data.pending, np.zeros(k)).x  # few shapes, few compilations
-        x, pending = (np.asarray(_stretched(v, self._bends)) for v in (data.x, padded))
-        return replace(data, x=x, pending=pending[:k], begin=self.begin)
+        x, pending = (np.asarray(_warped(v, self._strengths)) for v in (data.x, padded))
+        return replace(data, x=x, pending=pending[:k])
 
-    def of(self, score: Score) -> Score:
-        """The score of points that are not stretched."""
-        return Stretched(score, jnp.asarray(self._bends))
+    def of(self, function: Function) -> Function:
+        """The same function of points that are not warped."""
+        return WarpedFunction(function, jnp.asarray(self._strengths))
 
     def believed(self, posterior: Posterior) -> Posterior:
-        """The belief about points that are not stretched."""
-        return StretchedPosterior(posterior, jnp.asarray(self._bends))
+        """The belief about points that are not warped."""
+        return WarpedPosterior(posterior, jnp.asarray(self._strengths))
 
     @property
-    def _bends(self) -> Float[np.ndarray, " d"]:
-        return np.array(self.bends)
+    def _strengths(self) -> Float[np.ndarray, " d"]:
+        return np.array(self.strengths)
 
 
-_stretched = jax.jit(stretched)
+_warped = jax.jit(warped)
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Stretched:
-    """x -> the score of x stretched."""
+class WarpedFunction:
+    """x -> the function's value at x warped."""
 
-    score: Score
-    bends: Float[Array, " d"]
+    function: Function
+    strengths: Float[Array, " d"]
 
     def __call__(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        return self.score(stretched(x, self.bends))
+        return self.function(warped(x, self.strengths))
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class StretchedPosterior:
-    """What is believed about x stretched."""
+class WarpedPosterior:
+    """What is believed about x warped."""
 
     posterior: Posterior
-    bends: Float[Array, " d"]
+    strengths: Float[Array, " d"]
 
     def mean(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        return self.posterior.mean(stretched(x, self.bends))
+        return self.posterior.mean(warped(x, self.strengths))
 
     def mean_and_sd(self, x: Float[Array, "n d"]) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
-        return self.posterior.mean_and_sd(stretched(x, self.bends))
+        return self.posterior.mean_and_sd(warped(x, self.strengths))
 
 
-def stretch_for(data: Data, wide: Wide) -> Stretch | None:
+def input_warping_for(
+    data: Data, wide: InfiniteWidthMLP, start: Logarithms | None = None
+) -> InputWarping | None:
     """As the hyper-parameters: from the first observations, until there are a tenth more. None:
     columns are best as they are."""
     columns = data.x.shape[1]
-    if columns > evidence.MANY or data.n <= 4 + 2 * columns:  # as many numbers to find
+    if columns > marginal_likelihood.MANY or data.n <= 4 + 2 * columns:  # as many numbers to find
         return None
-    plain, some, _ = evidence.scheduled_search(data, wide, ard=True)
-    rows = np.linspace(0, some.n - 1, min(some.n, MOST)).astype(int)
-    x, y = some.x[rows].tobytes(), some.y[rows].tobytes()
-    return choose(x, y, len(rows), wide, plain, noisy=data.noisy)
+    plain, some, _ = refit_schedule.scheduled_search(data, wide, ard=True, start=start)
+    rows = refit_schedule.even_share(some.n, MOST)
+    return choose(some.x[rows], some.y[rows], wide, plain, noisy=data.noisy)
 
 
-@lru_cache(maxsize=64)
+@cached
 def choose(
-    x: bytes, y: bytes, n: int, wide: Wide, plain: tuple[float, ...], *, noisy: bool
-) -> Stretch | None:
+    x: Float[np.ndarray, "n d"],
+    y: Float[np.ndarray, " n"],
+    wide: InfiniteWidthMLP,
+    plain: tuple[float, ...],
+    *,
+    noisy: bool,
+) -> InputWarping | None:
     """The t of the highest evidence, found from the hyper-parameters without any."""
-    data = replace(Data.pad(np.frombuffer(x).reshape(n, -1), np.frombuffer(y)), noisy=noisy)
+    data = replace(Data.pad(x, y), noisy=noisy)
     values = [len(np.unique(column)) for column in data.points.T]
     most = np.where(np.array(values) > 2, LARGEST, 0.0)  # two values have nothing between them
     start = np.pad(plain, (0, len(values)))
     starts = [start]
     if start[3] > np.log(CLEAR):
         starts.append(np.where(np.arange(len(start)) == 3, np.log(CLEAR), start))
-    found = [evidence.search(data, wide, ard=True, bends=most, start=s) for s in starts]
-    costs = [evidence.cost(data, wide, p) for p in found]
-    doubt = len(values) * np.log(n) / 2  # what so many numbers more explain by chance (BIC)
-    if not min(costs) + doubt < evidence.cost(data, wide, start):
+    found = [
+        marginal_likelihood.search(data, wide, ard=True, strengths=most, start=s) for s in starts
+    ]
+    costs = [marginal_likelihood.cost(data, wide, p) for p in found]
+    penalty = len(values) * np.log(len(y)) / 2  # what so many numbers more explain by chance (BIC)
+    if not min(costs) + penalty < marginal_likelihood.cost(data, wide, start):
         return None
-    logs, bends = np.split(found[int(np.argmin(costs))], [len(plain)])
-    return Stretch(tuple(bends.tolist()), tuple(logs.tolist()))
+    logs, strengths = np.split(found[int(np.argmin(costs))], [len(plain)])
+    return InputWarping(tuple(strengths.tolist()), tuple(logs.tolist()))

@@ -1,4 +1,4 @@
-"""A trained network as a posterior: its values are the mean, its gradients give the doubt.
+"""A trained network as a posterior: its values are the mean, its gradients give the uncertainty.
 
 The model is linear in the gradients g(x) = ∇f(x; θ) with the prior N(0, ν² I) and noise ν² λ. With
 U = λ I + Σ g gᵀ the variance is ν² λ gᵀ U⁻¹ g, which needs no p × p matrix: with K = G Gᵀ it is
@@ -7,7 +7,6 @@ U = λ I + Σ g gᵀ the variance is ν² λ gᵀ U⁻¹ g, which needs no p × 
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -17,18 +16,21 @@ import numpy as np
 from jax import Array
 from jaxtyping import Float
 
+from neurobo.data.content_cache import content
 from neurobo.data.observations import Data
 from neurobo.networks.architectures import Architecture, Gamma, Theta
-from neurobo.surrogates.draws import Draw, Network, Tangent, normal, random_network
+from neurobo.surrogates import draws
+from neurobo.surrogates.draws import Draw, Network, Recipe, Tangent, normal, random_network
+from neurobo.surrogates.gaussian_conditioning import matheron_weights, remaining_sd
 from neurobo.training import landmarks
 from neurobo.training.incremental_cholesky import BLOCK, inverse_factor
 from neurobo.training.landmarks import Explained
+from neurobo.training.problem import JITTER
 from neurobo.training.residuals import TangentRows
-from neurobo.training.solver import JITTER
 
 
 @dataclass(frozen=True)
-class Around:
+class LinearisedPosterior:
     """What both forms of the variance share."""
 
     network: Architecture = field(metadata={"static": True})
@@ -50,7 +52,7 @@ class Around:
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Exact(Around):
+class Exact(LinearisedPosterior):
     """The variance by the dual formula."""
 
     x: Float[Array, "M d"]
@@ -67,13 +69,12 @@ class Exact(Around):
         cross = self.network.tangent_kernel(self.theta, self.gamma, x, self.x) * self.mask
         prior = self.network.tangent_size(self.theta, self.gamma, x)
         explained = jnp.sum((cross @ self.whiten.T) ** 2, axis=1)
-        # At an observed point nothing is left but rounding error, whose root has no slope.
-        return self.mean(x), self.nu * jnp.sqrt(jnp.maximum(prior - explained, 1e-12 * prior))
+        return self.mean(x), self.nu * remaining_sd(prior, explained)
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Diagonal(Around):
+class Diagonal(LinearisedPosterior):
     """The variance with only the diagonal of U, as NeuralUCB and NeuralTS were published."""
 
     inverse: Theta
@@ -112,9 +113,8 @@ def _whiten(
 
     corner = np.ones((1, known.x.shape[1]))
     raised = max(ridge, JITTER * float(kernel(corner, corner)[0, 0]))
-    leaves = [gamma, *jax.tree.leaves(theta)]
-    digest = hashlib.sha256(b"".join(np.asarray(leaf).tobytes() for leaf in leaves)).digest()
-    found = inverse_factor((network, digest, raised), kernel, known.x[: known.n], raised)
+    name = content(network, gamma, theta, raised)
+    found = inverse_factor(name, kernel, known.x[: known.n], raised)
     return np.pad(found, (0, len(known.x) - known.n))
 
 
@@ -142,7 +142,7 @@ def around(
     network, gamma = trained.network, trained.gamma
     theta = trained.theta if theta is None else theta
     # Pending points reduce the doubt as soon as they are chosen: it does not depend on values.
-    known = data.believing(np.zeros(len(data.pending)))
+    known = data.with_fantasies(np.zeros(len(data.pending)))
     x, mask = jnp.asarray(known.x), jnp.asarray(known.mask)
     n, r = (jnp.asarray(np.asarray(v, dtype=float)) for v in (nu, ridge))
     common = (network, gamma, theta, function, n, r, x, mask)
@@ -166,9 +166,7 @@ def _conditioned(found: Exact, start: Theta, epsilon: Float[Array, " N"]) -> The
     """A draw from N(0, λ U⁻¹), from one of N(0, I) and noise: Matheron's rule."""
     seen = TangentRows(found.network, found.gamma, found.seen, found.theta).values(start)
     missed = found.seen_mask * (jnp.sqrt(found.ridge) * epsilon - seen)
-    weights = (
-        found.whiten.T @ (found.whiten @ missed) if found.gain is None else found.gain @ missed
-    )
+    weights = matheron_weights(missed, found.whiten, found.gain)
     rows = TangentRows(found.network, found.gamma, found.x, found.theta)
     (back,) = jax.vjp(rows.values, start)[1](weights)
     return jax.tree.map(jnp.add, start, back)
@@ -187,3 +185,20 @@ def draw(key: Array, found: Exact | Diagonal) -> Draw:
     scaled = jax.tree.map(lambda leaf: factor * leaf, direction)
     tangent = Tangent(found.network, found.gamma, found.theta, scaled)
     return replace(found.function, parts=(*found.function.parts, tangent))
+
+
+@dataclass(frozen=True)
+class LinearisedNetwork:
+    """A network trained from the run's one random start, and its gradients there."""
+
+    recipe: Recipe
+    nu: float
+    ridge: float
+    diagonal: bool = False
+
+    def fit(self, key: Array, data: Data) -> Exact | Diagonal:
+        mean, _ = draws.draw(key, data, self.recipe)
+        return around(mean, data, nu=self.nu, ridge=self.ridge, diagonal=self.diagonal)
+
+    def sample(self, key: Array, data: Data, number: int) -> Draw:
+        return draw(jax.random.fold_in(key, number), self.fit(key, data))

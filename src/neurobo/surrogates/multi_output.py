@@ -2,8 +2,8 @@
 
 The quantities share a network's random start θ0 and γ, and with them one kernel and one
 eigendecomposition; each has a network of its own that is trained from there, a scale ν and a noise
-variance σ². The mean is ν (f(x; θ) - f(x; θ0)), zero before any observation. The doubt comes from
-the gradients at θ0 as in `tangents`: with K = G Gᵀ = Q Λ Qᵀ and λ = σ²/ν² the variance is
+variance σ². The mean is ν (f(x; θ) - f(x; θ0)), zero before any observation. The uncertainty comes
+from the gradients at θ0 as in `linearised`: with K = G Gᵀ = Q Λ Qᵀ and λ = σ²/ν² the variance is
 
     ν² (‖g‖² - Σ_j (Qᵀ k(x))_j² / (Λ_j + λ))
 
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -24,19 +24,23 @@ from jax import Array
 from jax.scipy.linalg import solve_triangular
 from jaxtyping import Float, Int
 
+from neurobo.data.content_cache import cached
 from neurobo.data.observations import Data
-from neurobo.networks.architectures import MLP, Architecture, Gamma, Theta
-from neurobo.networks.infinite_width import Wide
-from neurobo.surrogates import evidence
+from neurobo.networks.architectures import Architecture, Gamma, Theta
+from neurobo.networks.infinite_width import InfiniteWidthMLP
+from neurobo.networks.mlp import MLP
+from neurobo.surrogates import hyperparameters, kernel_spectrum, refit_schedule
 from neurobo.surrogates.draws import random_network, solve
+from neurobo.surrogates.gaussian_conditioning import remaining_sd
 from neurobo.training import landmarks
+from neurobo.training.gauss_newton import stacked
+from neurobo.training.problem import JITTER, TrainingProblem
 from neurobo.training.residuals import ValueRows
-from neurobo.training.solver import JITTER, Problem, stacked
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Together:
+class MultiOutput:
     """k quantities."""
 
     network: Architecture = field(metadata={"static": True})
@@ -68,19 +72,18 @@ class Together:
         cross = self.network.tangent_kernel(self.start, self.gamma, x, self.x) * self.mask
         prior = self.network.tangent_size(self.start, self.gamma, x)
         explained = self.shares @ ((cross @ self.turn.T) ** 2).T
-        # At an observed point nothing is left but rounding error, whose root has no slope.
-        sd = jnp.sqrt(jnp.maximum(prior - explained, 1e-12 * prior))
-        return self.mean(x), self.nu[:, None] * sd
+        return self.mean(x), self.nu[:, None] * remaining_sd(prior, explained)
 
 
 NOTHING = 1e-30
 """A ridge that keeps 0 / 0 away before there are observations."""
 STEPS = 3
-"""Of training. The first gives the linear model to which the doubt belongs; a dozen quantities
-would take a second to train to the end, which bounds of whole standard deviations do not show."""
+"""Of training. The first gives the linear model to which the uncertainty belongs; a dozen
+quantities would take a second to train to the end, which bounds of whole standard deviations do not
+show."""
 
 
-class Shared(NamedTuple):
+class MultiOutputHyper(NamedTuple):
     """Hyper-parameters of several quantities."""
 
     gamma: tuple[float, float]
@@ -92,7 +95,7 @@ class Shared(NamedTuple):
 
 def learn(
     key: Array, known: Sequence[Data], network: Architecture, *, solver: str = "gauss-newton"
-) -> Together:
+) -> MultiOutput:
     """From data with the same points and other values, and perhaps pending points."""
     data = known[0]
     hyper = shared_hyper(known, network)
@@ -102,7 +105,7 @@ def learn(
     rows = ValueRows(network, gamma, x)
     begun = np.asarray(_values(rows, start))
     problems = [
-        Problem(
+        TrainingProblem(
             rows,
             jnp.asarray(d.y / nu + begun),
             jnp.asarray(data.mask),
@@ -113,20 +116,22 @@ def learn(
     ]
     trained = stacked([fit.theta for fit in solve(problems, solver, max_steps=STEPS)])
     # Pending points reduce the doubt as soon as they are chosen: it does not depend on values.
-    seen = data.believing(np.zeros(len(data.pending)))
+    seen = data.with_fantasies(np.zeros(len(data.pending)))
     chosen = landmarks.choose(seen.y, seen.mask)
     arrays = (jnp.asarray(v) for v in (seen.x, seen.mask, ridges))
     of = None if chosen is None else jnp.asarray(chosen)
-    x, mask, turn, shares, information = _doubt(network, gamma, start, *arrays, of)
+    x, mask, turn, shares, information = _uncertainty(network, gamma, start, *arrays, of)
     nu, noise = jnp.asarray(hyper.scales), jnp.asarray(hyper.noises)
-    return Together(network, gamma, start, trained, nu, x, mask, turn, shares, information, noise)
+    return MultiOutput(
+        network, gamma, start, trained, nu, x, mask, turn, shares, information, noise
+    )
 
 
 _values = jax.jit(lambda rows, theta: rows.values(theta))
 
 
 @partial(jax.jit, static_argnames="network")
-def _doubt(
+def _uncertainty(
     network: Architecture,
     gamma: Gamma,
     start: Theta,
@@ -135,7 +140,7 @@ def _doubt(
     ridges: Float[Array, " k"],
     chosen: Int[Array, " m"] | None,
 ) -> tuple[Array, Array, Array, Array, Array]:
-    """x, mask, turn, shares and information of `Together`."""
+    """x, mask, turn, shares and information of `MultiOutput`."""
     sizes = network.tangent_size(start, gamma, x) * mask
     raised = jnp.maximum(ridges, JITTER * jnp.sum(sizes) / jnp.maximum(jnp.sum(mask), 1))
     raised = jnp.maximum(raised, NOTHING)
@@ -159,6 +164,36 @@ def _information(values: Float[Array, " M"], ridges: Float[Array, " k"]) -> Floa
     return jnp.sum(jnp.log1p(values / ridges[:, None]), axis=1) / 2
 
 
+# One quantity -----------------------------------------------------------------------------------
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class OneOutput:
+    """The one quantity of `MultiOutput` as a posterior."""
+
+    found: MultiOutput
+
+    def mean(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
+        return self.found.mean(x)[0]
+
+    def mean_and_sd(self, x: Float[Array, "n d"]) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
+        mean, sd = self.found.mean_and_sd(x)
+        return mean[0], sd[0]
+
+
+@dataclass(frozen=True)
+class OneOutputNetwork:
+    """A network trained from a fresh start, whenever there is something new to learn from."""
+
+    network: Architecture
+    solver: str = "gauss-newton"
+
+    def fit(self, key: Array, data: Data) -> OneOutput:
+        name = jax.random.fold_in(key, data.n)
+        return OneOutput(learn(name, [data], self.network, solver=self.solver))
+
+
 # Hyper-parameters -------------------------------------------------------------------------------
 
 WEIGHTS = (0.7, 1.5, 3.0, 6.0)
@@ -166,45 +201,45 @@ BIASES = (0.3, 1.0, 3.0)
 """σ_w and σ_b that the evidence chooses from, for all quantities together."""
 
 
-def shared_hyper(known: Sequence[Data], network: Architecture) -> Shared:
+def shared_hyper(known: Sequence[Data], network: Architecture) -> MultiOutputHyper:
     """γ of the highest evidence over all quantities; each one's ν and σ² of the highest for that.
 
-    As in `evidence.scheduled` the first observations decide until there are a tenth more.
+    As in `refit_schedule` the first observations decide until there are a tenth more.
     """
     columns = known[0].x.shape[1]
     if not known[0].n:
-        start = evidence.unknown(columns)
-        return Shared(start.gamma, np.ones(len(known)), np.zeros(len(known)))
-    rows = evidence.scheduled_rows(known[0].n)
+        start = hyperparameters.unknown(columns)
+        return MultiOutputHyper(start.gamma, np.ones(len(known)), np.zeros(len(known)))
+    rows = refit_schedule.scheduled_rows(known[0].n)
     x = known[0].x[rows]
     y = np.stack([data.y[rows] for data in known])
-    best: tuple[float, Shared] | None = None
+    best: tuple[float, MultiOutputHyper] | None = None
     for gamma in [(w, b) for w in WEIGHTS for b in BIASES]:
-        values, vectors, size = spectrum(network, gamma, x.tobytes(), x.shape)
-        found = [evidence.profile(values, (vectors.T @ row) ** 2) for row in y]
-        cost = sum(f[0] for f in found) + evidence.gamma_prior(gamma)
+        values, vectors, size = spectrum(network, gamma, x)
+        found = [kernel_spectrum.profile(values, (vectors.T @ row) ** 2) for row in y]
+        cost = sum(f[0] for f in found) + kernel_spectrum.gamma_prior(gamma)
         if best is None or cost < best[0]:
             variances, noises = np.array([f[1:] for f in found]).T
-            best = cost, Shared(gamma, np.sqrt(variances / size), noises)
+            best = cost, MultiOutputHyper(gamma, np.sqrt(variances / size), noises)
     assert best is not None
     return best[1]
 
 
-@lru_cache(maxsize=64)
+@cached
 def spectrum(
-    network: Architecture, gamma: tuple[float, float], x: bytes, shape: tuple[int, int]
+    network: Architecture, gamma: tuple[float, float], x: Float[np.ndarray, "n d"]
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """Eigenvalues and vectors of the kernel, scaled to a mean variance of 1, and the scale."""
-    points = Data.pad(np.frombuffer(x).reshape(shape), np.zeros(shape[0])).x
+    points = Data.pad(x, np.zeros(len(x))).x
     if isinstance(network, MLP):
-        wide = Wide.of(network)
+        wide = InfiniteWidthMLP.of(network)
         kernel = _wide_kernel(wide, jnp.asarray(gamma), jnp.asarray(points))
     else:  # of networks whose wide limit is not known, any one shows how large kernels are
-        start = random_network(network, jax.random.key(0), shape[1])
+        start = random_network(network, jax.random.key(0), x.shape[1])
         rows = ValueRows(network, jnp.asarray(gamma), jnp.asarray(points))
         kernel = _gram(rows, start)
-    kernel = np.asarray(kernel)[: shape[0], : shape[0]]
-    size = float(np.trace(kernel)) / shape[0]
+    kernel = np.asarray(kernel)[: len(x), : len(x)]
+    size = float(np.trace(kernel)) / len(x)
     values, vectors = np.linalg.eigh(kernel / size)
     return np.maximum(values, 0.0), vectors, size
 
@@ -213,5 +248,7 @@ _gram = jax.jit(lambda rows, theta: rows.gram(theta))
 
 
 @partial(jax.jit, static_argnames="wide")
-def _wide_kernel(wide: Wide, gamma: Array, x: Float[Array, "n d"]) -> Float[Array, "n n"]:
+def _wide_kernel(
+    wide: InfiniteWidthMLP, gamma: Array, x: Float[Array, "n d"]
+) -> Float[Array, "n n"]:
     return wide.between(x, x, gamma, jnp.ones(x.shape[1]))

@@ -1,51 +1,53 @@
-"""Output warping: values bent so that wide networks explain them best.
+"""Output warping: values warped so that wide networks explain them best.
 
 What falls by orders of magnitude on its way to the optimum is simple after a logarithm; a bowl is
-simple as it is. The marginal likelihood tells which, where a density of bent values is one of the
-values themselves once it is multiplied by the bend's slopes.
+simple as it is. The marginal likelihood tells which, where a density of warped values is one of the
+values themselves once it is multiplied by the slopes of the warping.
 
     w = log(1 + κ z)/κ,   z = (v - lowest)/(median - lowest)
 
 κ = 0 leaves values as they are. Below the lowest of the values that κ was found for, w = z. f
-and a f + b with a > 0 are bent alike.
+and a f + b with a > 0 are warped alike.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 import numpy as np
 from jaxtyping import Float
 
-from neurobo.data.observations import Data, Scale, standardise
-from neurobo.networks.infinite_width import Wide
-from neurobo.surrogates import evidence
+from neurobo.data.content_cache import cached
+from neurobo.data.observations import Data
+from neurobo.data.scaling import Scale, standardise
+from neurobo.networks.infinite_width import InfiniteWidthMLP
+from neurobo.surrogates import marginal_likelihood, refit_schedule
+from neurobo.surrogates.refit_schedule import Logarithms
 
-BENDS = (0.0, 1.0, 10.0, 100.0)
+STRENGTHS = (0.0, 1.0, 10.0, 100.0)
 """κ."""
 LEAST = 8
-"""Observations before which nothing is bent."""
-DOUBT = 2.0
-"""By how much the logarithm of the evidence must be higher with a bend than without."""
+"""Observations before which nothing is warped."""
+PENALTY = 2.0
+"""By how much the logarithm of the evidence must be higher with warping than without."""
 
 
 @dataclass(frozen=True)
-class Warp:
-    bend: float
+class OutputWarping:
+    strength: float
     """κ."""
     lowest: float
     median: float
 
     def __call__(self, values: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n"]:
         z = self._away(values)
-        if not self.bend:
+        if not self.strength:
             return z
-        return np.where(z > 0, np.log1p(self.bend * np.maximum(z, 0)) / self.bend, z)
+        return np.where(z > 0, np.log1p(self.strength * np.maximum(z, 0)) / self.strength, z)
 
     def log_slope(self, values: Float[np.ndarray, " n"]) -> float:
         """Σ log dw/dz."""
-        return -float(np.sum(np.log1p(self.bend * np.maximum(self._away(values), 0))))
+        return -float(np.sum(np.log1p(self.strength * np.maximum(self._away(values), 0))))
 
     def _away(self, values: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n"]:
         """z, where quarters keep the difference of huge numbers finite."""
@@ -55,44 +57,52 @@ class Warp:
 
 
 @dataclass(frozen=True)
-class Chosen:
-    warp: Warp
-    begin: tuple[float, ...]
+class FittedWarping:
+    warp: OutputWarping
+    start: Logarithms
     """Logarithms of the hyper-parameters that the evidence was highest for."""
 
     def __call__(self, data: Data) -> Data:
-        """The same observations with values bent."""
+        """The same observations with values warped."""
         values = self.warp(data.values)
         y = data.y.copy()
         y[: data.n] = standardise(values)
-        return replace(data, values=values, y=y, begin=self.begin)
+        return replace(data, values=values, y=y)
 
 
-def warp_for(data: Data, wide: Wide) -> Chosen | None:
+def output_warping_for(data: Data, wide: InfiniteWidthMLP) -> FittedWarping | None:
     """As the hyper-parameters: from the first observations, until there are a tenth more. None:
     values are best as they are."""
     if data.n < LEAST:
         return None
-    rows = evidence.scheduled_rows(data.n)
-    x, values = data.x[rows].tobytes(), data.values[rows].tobytes()
-    return choose(x, values, len(rows), wide, noisy=data.noisy)
+    rows = refit_schedule.scheduled_rows(data.n)
+    return choose(data.x[rows], data.values[rows], wide, noisy=data.noisy)
 
 
-@lru_cache(maxsize=64)
-def choose(x: bytes, values: bytes, n: int, wide: Wide, *, noisy: bool = False) -> Chosen | None:
-    """The bend of the highest evidence; None: values are best as they are."""
-    points, given = np.frombuffer(x).reshape(n, -1), np.frombuffer(values)
-    lowest, median = float(np.min(given)), float(np.median(given))
+@cached
+def choose(
+    x: Float[np.ndarray, "n d"],
+    values: Float[np.ndarray, " n"],
+    wide: InfiniteWidthMLP,
+    *,
+    noisy: bool = False,
+) -> FittedWarping | None:
+    """The strength of the highest evidence; None: values are best as they are."""
+    lowest, median = float(np.min(values)), float(np.median(values))
     if not median / 4 > lowest / 4:
         return None
-    found: list[tuple[float, Chosen]] = []
-    for bend in BENDS:
-        warp = Warp(bend, lowest, median)
-        bent = warp(given)
-        scale = Scale.of(bent)
-        data = replace(Data.pad(points, scale(bent)), noisy=noisy)
-        p = evidence.search(data, wide)
-        cost = evidence.cost(data, wide, p) - warp.log_slope(given) - scale.log_slope(bent)
-        found.append((cost + DOUBT * (bend > 0), Chosen(warp, tuple(p.tolist()))))
+    found: list[tuple[float, FittedWarping]] = []
+    for strength in STRENGTHS:
+        warp = OutputWarping(strength, lowest, median)
+        warped = warp(values)
+        scale = Scale.of(warped)
+        data = replace(Data.pad(x, scale(warped)), noisy=noisy)
+        p = marginal_likelihood.search(data, wide)
+        cost = (
+            marginal_likelihood.cost(data, wide, p)
+            - warp.log_slope(values)
+            - scale.log_slope(warped)
+        )
+        found.append((cost + PENALTY * (strength > 0), FittedWarping(warp, tuple(p.tolist()))))
     best = min(found, key=lambda f: f[0])[1]
-    return best if best.warp.bend else None
+    return best if best.warp.strength else None

@@ -7,21 +7,18 @@ resumed run gets the same bits as one that was never interrupted; the cache only
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Hashable
 
 import numpy as np
 from jaxtyping import Float
 from scipy.linalg.lapack import dpotrf, dtrtri
 
+from neurobo.data.content_cache import CACHE, MISSING
+
 BLOCK = 64
 """Rows between two factorisations from scratch."""
 
 Kernel = Callable[[Float[np.ndarray, "a d"], Float[np.ndarray, "b d"]], Float[np.ndarray, "a b"]]
-
-_CACHE: OrderedDict[Hashable, tuple[np.ndarray, np.ndarray]] = OrderedDict()
-_KEPT = 4
-"""Factors kept: at 1024 rows each takes 8 MB."""
 
 
 def inverse_factor(
@@ -30,15 +27,14 @@ def inverse_factor(
     """L⁻¹, where L Lᵀ = K(x, x) + ridge I. `name` says which kernel and ridge these are."""
     n = len(x)
     whole = n - n % BLOCK
-    seen, known = _CACHE.get(name, (x[:0], np.zeros((0, 0))))
+    key = "inverse_factor", name
+    found = CACHE.get(key)
+    seen, known = (x[:0], np.zeros((0, 0))) if found is MISSING else found
     if not whole <= len(seen) <= n or not np.array_equal(seen, x[: len(seen)]):
         seen, known = x[:whole], _from_scratch(kernel, x[:whole], ridge)
     for i in range(len(seen), n):
         known = with_row(known, kernel(x[i : i + 1], x[: i + 1])[0], ridge)
-    _CACHE[name] = x.copy(), known
-    _CACHE.move_to_end(name)
-    while len(_CACHE) > _KEPT:
-        _CACHE.popitem(last=False)
+    CACHE.put(key, (x.copy(), known))
     return known
 
 

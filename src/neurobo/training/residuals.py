@@ -2,7 +2,7 @@
 
 A row set is a pytree with `values(θ)` and, for J = ∂values/∂θ, the matrix `gram(θ)` = J Jᵀ, its
 `columns(θ, chosen)` and its diagonal `sizes(θ)`. Value rows of a network need no Jacobian for
-these; `GeneralRows` computes gradients row by row. Rows of laws are in `law_rows.py`.
+these; `GeneralRows` computes gradients row by row. Rows of laws are in `physics/residuals.py`.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ import pytest
 from jax import Array
 
 import neurobo
+from neurobo.algorithm import Decision
 from neurobo.algorithm.auto import credit
 from neurobo.algorithm.auto.members import MEMBERS
 from neurobo.algorithm.ntk_gp import NTKGP
@@ -18,21 +19,24 @@ from neurobo.data.observations import Data
 from neurobo.errors import InvalidInput
 from neurobo.integrations.optuna.attributes import member_of
 from neurobo.search import trust_region as trust
-from neurobo.search.optimiser import RADIUS, Score
+from neurobo.search.trust_region import RADIUS
 
 NAMES = list(MEMBERS)
 
 
-def _data(values: list[float], members: list[str] | None = None, columns: int = 2) -> Data:
+def _data(values: list[float], columns: int = 2) -> Data:
     x = np.random.default_rng(0).uniform(-1, 1, (len(values), columns))
-    y = np.array(values)
-    return replace(Data.pad(x, y), members=tuple(members or ()))
+    return Data.pad(x, np.array(values))
+
+
+def _shares(data: Data, members: list[str]) -> dict[str, float]:
+    return dict(zip(NAMES, credit.shares(data, members, NAMES).tolist(), strict=True))
 
 
 def test_without_history_all_members_have_the_same_share() -> None:
     for data in (_data([]), _data([3.0, 2.0, 1.0])):
-        np.testing.assert_allclose(credit.shares(data, NAMES), 0.25)
-    turns = [credit.turn(_data([]), NAMES, i) for i in range(100)]
+        np.testing.assert_allclose(credit.shares(data, (), NAMES), 0.25)
+    turns = [credit.turn(_data([]), (), NAMES, i) for i in range(100)]
     assert all(23 <= turns.count(name) <= 27 for name in NAMES)
     assert all(len(set(turns[i : i + 8])) == 4 for i in range(90))  # spread evenly
 
@@ -40,20 +44,20 @@ def test_without_history_all_members_have_the_same_share() -> None:
 def test_who_finds_better_points_gets_more_turns_and_nobody_gets_none() -> None:
     members = [NAMES[i % 4] for i in range(40)]
     values = [float(-i if name == "wide" else i) for i, name in enumerate(members)]
-    shares = dict(zip(NAMES, credit.shares(_data(values, members), NAMES), strict=True))
+    shares = _shares(_data(values), members)
     assert shares["wide"] > 0.4
     assert min(shares.values()) >= credit.KEPT / 4
     # Another one does well now: what was long ago counts less.
     later = [*members, *["network"] * 40]
     values = [*values, *(-100.0 - i for i in range(40))]
-    shares = dict(zip(NAMES, credit.shares(_data(values, later), NAMES), strict=True))
+    shares = _shares(_data(values), later)
     assert shares["network"] > shares["wide"]
 
 
 def test_a_better_value_that_is_not_feasible_earns_nothing() -> None:
     members = ["", "wide", "network"]
-    data = replace(_data([3.0, 1.0, 2.0], members), excess=np.array([0.0, 1.0, 0.0]))
-    shares = dict(zip(NAMES, credit.shares(data, NAMES), strict=True))
+    data = replace(_data([3.0, 1.0, 2.0]), violation=np.array([0.0, 1.0, 0.0]))
+    shares = _shares(data, members)
     assert shares["network"] > shares["wide-local"] > shares["wide"]
 
 
@@ -124,7 +128,7 @@ def test_under_noise_that_is_known_of_a_lucky_value_is_not_the_best() -> None:
     y[-1] = np.min(y) - 0.1
     data = Data.pad(x, (y - np.mean(y)) / np.std(y))
     with jax.enable_x64(True):
-        region = neurobo.Auto(noisy=True).region(data, 1)
+        region = neurobo.Auto(noisy=True).decide(jax.random.key(0), data, 1).region
     assert region is not None
     assert np.max(np.abs(x[region.row])) < 0.6
 
@@ -140,13 +144,13 @@ def test_the_bowl_does_not_hide_an_optimum_in_a_corner() -> None:
 
 
 def test_what_is_known_of_noise_reaches_the_members(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen, score = [], NTKGP.score
+    seen, decide = [], NTKGP.decide
 
-    def watched(self: NTKGP, key: Array, data: Data, number: int) -> Score:
+    def watched(self: NTKGP, key: Array, data: Data, number: int) -> Decision:
         seen.append(data.noisy)
-        return score(self, key, data, number)
+        return decide(self, key, data, number)
 
-    monkeypatch.setattr(NTKGP, "score", watched)
+    monkeypatch.setattr(NTKGP, "decide", watched)
     for noisy in (False, True):
         neurobo.minimize(
             lambda x: float(np.sum(x**2)), [(-1.0, 1.0)] * 2, 6, n_startup_trials=4, seed=0,

@@ -24,7 +24,7 @@ from neurobo.bench.peers.botorch_gp import METHODS as GP_METHODS
 from neurobo.bench.peers.botorch_gp import _hopeless
 from neurobo.bench.peers.botorch_trust import METHODS as TRUST_METHODS
 from neurobo.bench.peers.botorch_trust import SHORTEST, Region, TrustRegion
-from neurobo.bench.problem import Outcome, Problem, of_function, of_vector
+from neurobo.bench.problem import Evaluation, Problem, of_function, of_vector
 from neurobo.bench.problems import problem
 from neurobo.errors import InvalidInput
 from neurobo.space.search_space import Params, Space
@@ -32,7 +32,7 @@ from neurobo.space.search_space import Params, Space
 PEERS: dict[str, Method] = {m.name: m for m in (*GP_METHODS, *TRUST_METHODS, *CONSTRAINED_METHODS)}
 peers = pytest.mark.peers
 
-Step = tuple[Params, Outcome]
+Step = tuple[Params, Evaluation]
 
 
 def start_points(space: Space, n: int, seed: int) -> list[Params]:
@@ -79,8 +79,8 @@ def bowl() -> Problem:
 
 
 def failing(outcome_of: Callable[[Params], float], space: Space) -> Problem:
-    def evaluate(params: Params, rng: np.random.Generator) -> Outcome:
-        return Outcome(outcome_of(params))
+    def evaluate(params: Params, rng: np.random.Generator) -> Evaluation:
+        return Evaluation(outcome_of(params))
 
     return Problem("failing", "", "", space, evaluate, budget=20)
 
@@ -344,10 +344,10 @@ def test_the_task_says_whether_to_expect_noise() -> None:
 def test_failed_evaluations_are_not_good() -> None:
     told = Told(Task(bowl().space, 5, 2, 0, constraints=("c",)))
     x = np.zeros((1, 2))
-    told.add(x, Outcome(1.0, {"c": 2.0}))
-    told.add(x, Outcome(math.nan))
-    told.add(x, Outcome(math.inf, {"c": 0.0}))
-    told.add(x, Outcome(2.0, {"c": math.nan}))
+    told.add(x, Evaluation(1.0, {"c": 2.0}))
+    told.add(x, Evaluation(math.nan))
+    told.add(x, Evaluation(math.inf, {"c": 0.0}))
+    told.add(x, Evaluation(2.0, {"c": math.nan}))
     assert told.good.tolist() == [True, False, False, False]
     assert told.y[0] == -1
     assert told.violation[0] == 2
@@ -356,10 +356,10 @@ def test_failed_evaluations_are_not_good() -> None:
 def test_a_place_is_hopeless_while_failures_outnumber_values() -> None:
     told = Told(Task(bowl().space, 5, 2, 0))
     here, there = np.zeros(2), np.array([0.5, 0.0])
-    told.add(here[None], Outcome(math.nan))
+    told.add(here[None], Evaluation(math.nan))
     assert _hopeless(here, told)
     assert not _hopeless(there, told)
-    told.add(here[None] + 0.01, Outcome(1.0))
+    told.add(here[None] + 0.01, Evaluation(1.0))
     assert not _hopeless(here, told)
 
 
@@ -407,11 +407,11 @@ def test_a_spent_region_begins_anew_with_fresh_points() -> None:
         peer.tell(params, given.evaluate(params, rng))
     params = peer.ask()
     way.region = Region(2, 0.0, 0.0, constrained=False, length=SHORTEST, failures=3)
-    peer.tell(params, Outcome(50.0))  # the fourth failure
+    peer.tell(params, Evaluation(50.0))  # the fourth failure
     fresh = []
     for _ in range(4):
         fresh.append(peer.ask())
-        peer.tell(fresh[-1], Outcome(100.0 + len(fresh)))
+        peer.tell(fresh[-1], Evaluation(100.0 + len(fresh)))
         assert way.region is None
     assert len({p["x0"] for p in fresh}) == 4
     peer.ask()

@@ -21,10 +21,10 @@ from neurobo.bench.peers.botorch_constrained import (
     worst_broken,
 )
 from neurobo.bench.peers.botorch_gp import GaussianProcess
-from neurobo.bench.problem import Outcome, Problem, of_vector
+from neurobo.bench.problem import Evaluation, Problem, of_vector
 from neurobo.bench.problems import problem
 from neurobo.bench.run_one import start_design
-from neurobo.optional import require
+from neurobo.errors import require
 from neurobo.space.search_space import Params
 
 peers = pytest.mark.peers
@@ -213,7 +213,7 @@ def begun(
     given = valley()
     way, told = splitting(given), Told(task_of(given))
     for x, value, limit in zip(points, values, limits, strict=True):
-        told.add(2 * np.array([x]) - 1, Outcome(value, {"right": limit}))
+        told.add(2 * np.array([x]) - 1, Evaluation(value, {"right": limit}))
     way._begin(told)
     return way, told
 

@@ -25,7 +25,7 @@ from neurobo.bench.peers import Optimiser, Task, method, methods
 from neurobo.bench.peers.hebo_gp import PYTHON
 from neurobo.bench.peers.optuna_samplers import OptunaOptimiser
 from neurobo.bench.peers.plain import BEFORE_ANY_SUCCESS, PlainSpace, WorstSoFar
-from neurobo.bench.problem import Outcome
+from neurobo.bench.problem import Evaluation
 from neurobo.errors import InvalidInput, MissingPackage, NeuroboError, SpaceExhausted
 from neurobo.search.initial_design import start_point
 from neurobo.space.search_space import Params, Space
@@ -47,15 +47,15 @@ POOL = Space.of({"candidate": neurobo.Int(0, 19)})
 N_START, N_ASKED = 4, 3
 
 
-def branin(p: Params) -> Outcome:
+def branin(p: Params) -> Evaluation:
     x, y = p["x0"], p["x1"]
     hill = (y - 5.1 / (4 * math.pi**2) * x**2 + 5 / math.pi * x - 6) ** 2
-    return Outcome(hill + 10 * (1 - 1 / (8 * math.pi)) * math.cos(x) + 10)
+    return Evaluation(hill + 10 * (1 - 1 / (8 * math.pi)) * math.cos(x) + 10)
 
 
-def mixed_value(p: Params) -> Outcome:
+def mixed_value(p: Params) -> Evaluation:
     bonus = 1.0 if p["kind"] is None else 0.0
-    return Outcome(math.log(p["rate"]) ** 2 + p["share"] + p["layers"] + p["even"] - bonus)
+    return Evaluation(math.log(p["rate"]) ** 2 + p["share"] + p["layers"] + p["even"] - bonus)
 
 
 def start(space: Space, n: int, seed: int) -> list[Params]:
@@ -74,14 +74,14 @@ def begin(name: str, task: Task) -> Optimiser:
 
 def run(
     name: str,
-    function: Callable[[Params], Outcome],
+    function: Callable[[Params], Evaluation],
     space: Space,
     *,
     seed: int,
     n_start: int = N_START,
     n_asked: int = N_ASKED,
     **more: Any,
-) -> tuple[list[Params], list[Outcome]]:
+) -> tuple[list[Params], list[Evaluation]]:
     """Tell a start design, ask and tell; the asked points and all outcomes."""
     optimiser = begin(name, Task(space, n_start + n_asked, n_start, seed, **more))
     outcomes, asked = [], []
@@ -126,9 +126,9 @@ def test_mixed_spaces(name: str) -> None:
 def test_failed_evaluations_do_not_stop_a_run(name: str) -> None:
     calls = iter(range(100))
 
-    def sometimes(params: Params) -> Outcome:
+    def sometimes(params: Params) -> Evaluation:
         failed = next(calls) % 3 == 0
-        return Outcome(math.nan, failure="no") if failed else branin(params)
+        return Evaluation(math.nan, failure="no") if failed else branin(params)
 
     asked, _ = run(name, sometimes, BOX, seed=0, n_asked=5)
     assert len({tuple(p.values()) for p in asked}) > 1
@@ -138,16 +138,16 @@ def test_failed_evaluations_do_not_stop_a_run(name: str) -> None:
 def test_a_start_that_failed_altogether(name: str) -> None:
     calls = iter(range(100))
 
-    def late(params: Params) -> Outcome:
-        return Outcome(math.nan, failure="no") if next(calls) < N_START else branin(params)
+    def late(params: Params) -> Evaluation:
+        return Evaluation(math.nan, failure="no") if next(calls) < N_START else branin(params)
 
     run(name, late, BOX, seed=0, n_asked=2)
 
 
 @pytest.mark.parametrize("name", every("constraints"))
 def test_constraints(name: str) -> None:
-    def constrained(params: Params) -> Outcome:
-        return Outcome(branin(params).value, {"a": params["x0"], "b": params["x1"] - 14})
+    def constrained(params: Params) -> Evaluation:
+        return Evaluation(branin(params).value, {"a": params["x0"], "b": params["x1"] - 14})
 
     run(name, constrained, BOX, seed=0, constraints=("a", "b"))
 
@@ -157,7 +157,7 @@ def test_pool(name: str) -> None:
     features = np.random.default_rng(0).normal(size=(20, 3))
     asked, _ = run(
         name,
-        lambda p: Outcome(float(features[p["candidate"]] @ [1.0, 2.0, 3.0])),
+        lambda p: Evaluation(float(features[p["candidate"]] @ [1.0, 2.0, 3.0])),
         POOL,
         seed=0,
         pool={"candidate": features},
@@ -291,10 +291,10 @@ def test_random_takes_every_candidate_of_a_pool_once() -> None:
     optimiser = begin("random", Task(POOL, 20, 2, 0, pool=pool))
     chosen = [4, 17]
     for candidate in chosen:
-        optimiser.tell({"candidate": candidate}, Outcome(0.0))
+        optimiser.tell({"candidate": candidate}, Evaluation(0.0))
     for _ in range(18):
         params = optimiser.ask()
-        optimiser.tell(params, Outcome(0.0))
+        optimiser.tell(params, Evaluation(0.0))
         chosen.append(params["candidate"])
     assert sorted(chosen) == list(range(20))
     with pytest.raises(SpaceExhausted):
@@ -329,10 +329,10 @@ def test_a_sampler_sees_the_start_design_as_trials() -> None:
     witness = Witness()
     optimiser = OptunaOptimiser(Task(BOX, 10, 2, 0, constraints=("c",)), witness)
     good, bad = start(BOX, 2, 0)
-    optimiser.tell(good, Outcome(3.0, {"c": -1.0}))
-    optimiser.tell(bad, Outcome(math.nan, {"c": math.nan}, failure="no"))
-    optimiser.tell(optimiser.ask(), Outcome(5.0, {"c": 2.0}))
-    optimiser.tell(optimiser.ask(), Outcome(math.nan, failure="no"))
+    optimiser.tell(good, Evaluation(3.0, {"c": -1.0}))
+    optimiser.tell(bad, Evaluation(math.nan, {"c": math.nan}, failure="no"))
+    optimiser.tell(optimiser.ask(), Evaluation(5.0, {"c": 2.0}))
+    optimiser.tell(optimiser.ask(), Evaluation(math.nan, failure="no"))
     optimiser.ask()
     trials = witness.seen[-1]
     assert len(witness.seen) == 3
@@ -362,8 +362,8 @@ def test_optuna_stays_as_talkative_as_it_was(capfd: pytest.CaptureFixture[str]) 
 
 
 def test_tpe_learns_the_constraints() -> None:
-    def corner(params: Params) -> Outcome:
-        return Outcome(0.0, {"x": params["x0"] + 1, "y": params["x1"] - 4})
+    def corner(params: Params) -> Evaluation:
+        return Evaluation(0.0, {"x": params["x0"] + 1, "y": params["x1"] - 4})
 
     def feasible(name: str) -> int:
         _, outcomes = run(name, corner, BOX, seed=0, n_start=10, n_asked=40, constraints=("x", "y"))
@@ -460,7 +460,7 @@ def evaluations_of_cma_es(
     for count in range(1, task.budget + 1):
         params = points[count - 1] if count <= len(points) else optimiser.ask()
         value = function(task.space.point(params))
-        optimiser.tell(params, Outcome(value))
+        optimiser.tell(params, Evaluation(value))
         if value < target:
             return count
     return math.inf

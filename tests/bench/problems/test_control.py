@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from neurobo.bench.problem import Outcome, Problem
+from neurobo.bench.problem import Evaluation, Problem
 from neurobo.bench.problems import problem
 from neurobo.bench.problems.control import (
     GOAL,
@@ -24,7 +24,7 @@ LANDER, ROVER, PUSHING = map(problem, ["lunar-lander-12", "rover-20", "robot-pus
 STRAIGHT = np.linspace(START, GOAL, 12)[1:-1].ravel()
 
 
-def at(given: Problem, x: object, seed: int = 0) -> Outcome:
+def at(given: Problem, x: object, seed: int = 0) -> Evaluation:
     return given.evaluate(given.space.params(x), np.random.default_rng(seed))
 
 

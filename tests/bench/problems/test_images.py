@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from neurobo.bench.problem import Outcome
+from neurobo.bench.problem import Evaluation
 from neurobo.bench.problems import problem
 from neurobo.bench.problems.images import (
     TRAINED_ON,
@@ -107,7 +107,7 @@ def test_the_constraint_is_the_wanted_realism() -> None:
     x = np.random.default_rng(0).random(49)
     params = REALISTIC.space.params(x)
     rng = np.random.default_rng(0)
-    constrained: Outcome = REALISTIC.evaluate(params, rng)
+    constrained: Evaluation = REALISTIC.evaluate(params, rng)
     assert constrained.value == SENSITIVE.evaluate(params, rng).value == -sensitivity(sample(x))
     assert constrained.constraints == {"realism": pytest.approx(0.3 - realism(sample(x)))}
     assert tuple(constrained.constraints) == REALISTIC.constraints

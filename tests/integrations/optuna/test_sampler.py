@@ -2,8 +2,11 @@ from __future__ import annotations
 
 import math
 import pickle
+import subprocess
+import sys
 import warnings
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,11 +20,11 @@ from optuna.testing.pytest_samplers import (
 from optuna.trial import TrialState
 
 import neurobo
-from neurobo.data.observations import Data, Trials
+from neurobo.data.observations import Data
+from neurobo.data.trials import Trials
 from neurobo.errors import InvalidInput, NeuroboWarning
-from neurobo.integrations.optuna import sampler as sampler_file
 from neurobo.integrations.optuna.attributes import VOID, mark_void, void_numbers
-from neurobo.integrations.optuna.sampler import trials_of_study
+from neurobo.integrations.optuna.history import store_suggestion, trials_of_study
 from neurobo.space.search_space import Space
 from neurobo.suggestion import Proposal, next_point
 
@@ -81,6 +84,31 @@ def test_the_seed_decides_whatever_reseed_rng_does() -> None:
     assert found[0] == found[1]
 
 
+@pytest.mark.parametrize("name", [n for n in neurobo.__all__ if n[0].isupper()])
+def test_public_classes_are_stored_by_their_public_path(name: str) -> None:
+    kind = getattr(neurobo, name)
+    if isinstance(kind, type):
+        public = "neurobo.errors" if issubclass(kind, Exception) else "neurobo"
+        assert kind.__module__ == public
+        assert pickle.loads(pickle.dumps(kind)) is kind
+
+
+def test_a_stored_sampler_is_loaded_by_a_process_that_has_imported_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "sampler"
+    pool = {"n": np.arange(10.0)[:, None]}
+    with_pool = neurobo.NeuroSampler(FAST, search_space={"n": neurobo.Int(0, 9)}, pool=pool)
+    path.write_bytes(pickle.dumps([neurobo.NeuroSampler(seed=3), with_pool]))
+    program = f"""
+import pickle
+first, _ = pickle.loads(open({str(path)!r}, "rb").read())
+import neurobo, optuna
+study = optuna.create_study(sampler=first)
+study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=2)
+assert type(first) is neurobo.NeuroSampler
+"""
+    subprocess.run([sys.executable, "-W", "ignore", "-c", program], check=True)
+
+
 def test_a_pickled_sampler_goes_on_alike() -> None:
     study = _study(search_space=SPACE)
     study.optimize(_objective, n_trials=8)
@@ -133,7 +161,7 @@ def test_failed_pruned_and_infinite_trials_are_no_observations() -> None:
     space = Space.of(SPACE)
     data = Data.of(space, trials_of_study(study, space))
     assert data.n == 1
-    assert len(data.taken) == 4
+    assert len(data.excluded) == 4
 
 
 def test_trials_outside_the_given_space_are_left_out() -> None:
@@ -214,7 +242,7 @@ def test_two_processes_that_choose_the_same_point_at_once_do_not_keep_it(
         calls.append(proposal.params)
         if len(calls) == 1:
             rival = study._storage.create_new_trial(study._study_id)
-            sampler_file._store(study, study._storage.get_trial(rival), proposal.params)
+            store_suggestion(study, study._storage.get_trial(rival), proposal.params)
         return proposal
 
     monkeypatch.setattr("neurobo.integrations.optuna.sampler.next_point", with_a_rival)

@@ -25,13 +25,16 @@ KEPT = 0.4
 GOLDEN = (np.sqrt(5) - 1) / 2
 
 
-def shares(data: Data, names: Sequence[str]) -> Float[np.ndarray, " members"]:
-    """The share of the turns that each member has earned."""
+def shares(
+    data: Data, proposers: Sequence[str], names: Sequence[str]
+) -> Float[np.ndarray, " members"]:
+    """The share of the turns that each member has earned. `proposers` says who proposed each
+    observation; empty: nobody knows."""
     tried, won = np.full(len(names), PRIOR), np.full(len(names), PRIOR * EXPECTED)
     places = np.empty(data.n)
     places[data.order] = np.arange(data.n)  # constraints considered
     best = np.minimum.accumulate(places) if data.n else places
-    for t, name in enumerate(data.members):
+    for t, name in enumerate(proposers):
         if t and name in names:
             weight = 0.5 ** ((data.n - 1 - t) / MEMORY)
             tried[names.index(name)] += weight
@@ -40,7 +43,7 @@ def shares(data: Data, names: Sequence[str]) -> Float[np.ndarray, " members"]:
     return np.asarray(KEPT / len(names) + (1 - KEPT) * earned / earned.sum())
 
 
-def turn(data: Data, names: Sequence[str], number: int) -> str:
+def turn(data: Data, proposers: Sequence[str], names: Sequence[str], number: int) -> str:
     """Who makes suggestion `number`: multiples of the golden ratio spread the turns evenly."""
-    edges = np.cumsum(shares(data, names))
+    edges = np.cumsum(shares(data, proposers, names))
     return names[min(int(np.searchsorted(edges, number * GOLDEN % 1.0)), len(names) - 1)]

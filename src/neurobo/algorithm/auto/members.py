@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+from jaxtyping import Float
+
 from neurobo.algorithm.auto.middle import Middle
 from neurobo.algorithm.neural_greedy import NeuralGreedy
 from neurobo.algorithm.ntk_gp import NTKGP
 from neurobo.algorithm.pinn_bo import PINNBO
-from neurobo.algorithm.registry import Algorithm
+from neurobo.algorithm.protocols import Algorithm
+from neurobo.physics.laws import Laws
 
 
 class Member(NamedTuple):
@@ -31,13 +35,17 @@ def _members(wide: NTKGP) -> dict[str, Member]:
 
 
 MEMBERS, MEMBERS_OF_MANY = _members(NTKGP()), _members(NTKGP(ard=False))
-LAWFUL = {"physics": Member(PINNBO(), local=False)}
-"""Where a law is known."""
 PICTURES = {"network": Member(NETWORK, local=False)}
 """For candidates that are images: convolutional networks."""
-FIRST = {"middle": Member(Middle(), local=False)}
-"""Once, before the others."""
-PLAIN = LAWFUL, PICTURES, FIRST
-"""Who see observations as they are: laws are about them, images have no wide limit here."""
 WIDE = NTKGP().wide
-"""What bends are judged by."""
+"""What warpings are judged by."""
+
+
+def physics_member(laws: Laws) -> dict[str, Member]:
+    """Where a law is known."""
+    return {"physics": Member(PINNBO().with_laws(laws), local=False)}
+
+
+def first_member(middle: Float[np.ndarray, " columns"]) -> dict[str, Member]:
+    """Once, before the others."""
+    return {"middle": Member(Middle(middle), local=False)}

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from neurobo.bench.problem import Law, Outcome
+from neurobo.bench.problem import Evaluation, Law
 from neurobo.errors import InvalidInput
 from neurobo.space.search_space import Params, Space
 
@@ -39,7 +39,7 @@ class Optimiser(Protocol):
         """The next point to evaluate."""
         ...
 
-    def tell(self, params: Params, outcome: Outcome) -> None:
+    def tell(self, params: Params, outcome: Evaluation) -> None:
         """An evaluated point: first the start design's, which were not asked for, then the asked
         ones in their order. A failed evaluation has the value NaN."""
         ...

@@ -29,7 +29,7 @@ from jaxtyping import Float
 from neurobo.bench.peers.base import Task
 from neurobo.bench.peers.botorch_common import Point, Tensor, Told, tensor
 from neurobo.bench.peers.botorch_gp import Fitted, GaussianProcess
-from neurobo.optional import require
+from neurobo.errors import require
 
 Row = Float[np.ndarray, " d"]
 Rows = Float[np.ndarray, "n d"]

@@ -15,10 +15,9 @@ from jaxtyping import Bool, Float
 from optuna.distributions import CategoricalDistribution
 
 from neurobo.bench.peers.base import Task
-from neurobo.bench.problem import Outcome
-from neurobo.errors import InvalidInput, NeuroboWarning
-from neurobo.optional import require
-from neurobo.search.optimiser import any_free
+from neurobo.bench.problem import Evaluation
+from neurobo.errors import InvalidInput, NeuroboWarning, require
+from neurobo.search.exclusion import any_free
 from neurobo.space.encoders import Matrix
 from neurobo.space.search_space import Params, Space
 
@@ -47,7 +46,7 @@ class Told:
         self.pending: Matrix = np.empty((0, task.space.dim))
         """Asked for and not yet told."""
 
-    def add(self, x: Matrix, outcome: Outcome) -> None:
+    def add(self, x: Matrix, outcome: Evaluation) -> None:
         limits = [outcome.constraints.get(name, math.nan) for name in self.names]
         self.x = np.concatenate([self.x, x])
         self.y = np.append(self.y, -outcome.value)
@@ -76,7 +75,7 @@ class Peer:
             require("botorch")
         self.task, self.propose, self.told = task, propose, Told(task)
 
-    def tell(self, params: Params, outcome: Outcome) -> None:
+    def tell(self, params: Params, outcome: Evaluation) -> None:
         self.told.add(self.task.space.encode([params]), outcome)
         self.told.pending = self.told.pending[1:]  # answers come in the order of the questions
 

@@ -41,8 +41,7 @@ from neurobo.bench.peers.botorch_common import (
     tensor,
 )
 from neurobo.bench.peers.botorch_gp import Fitted, GaussianProcess
-from neurobo.errors import check_count, check_number
-from neurobo.optional import require
+from neurobo.errors import check_count, check_number, require
 
 Row = Float[np.ndarray, " d"]
 Rows = Float[np.ndarray, "n d"]

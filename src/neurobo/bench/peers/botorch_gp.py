@@ -35,8 +35,7 @@ from neurobo.bench.peers.botorch_common import (
     random_point,
     tensor,
 )
-from neurobo.errors import check_count, check_number
-from neurobo.optional import require
+from neurobo.errors import check_count, check_number, require
 from neurobo.space.encoders import Matrix
 
 FEW = 10_000

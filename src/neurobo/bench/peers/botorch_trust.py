@@ -33,7 +33,7 @@ from neurobo.bench.peers.botorch_common import (
     is_noisy,
     tensor,
 )
-from neurobo.optional import require
+from neurobo.errors import require
 
 SHORTEST, LONGEST = 0.5**7, 1.6
 SUCCESSES = 10

@@ -9,8 +9,8 @@ import numpy as np
 
 from neurobo.bench.peers.base import Method, Task
 from neurobo.bench.peers.plain import WorstSoFar
-from neurobo.bench.problem import Outcome, Vector
-from neurobo.optional import require
+from neurobo.bench.problem import Evaluation, Vector
+from neurobo.errors import require
 from neurobo.space.search_space import Params
 
 RESTART_GROWTH = 2
@@ -42,7 +42,7 @@ class CmaEs:
         point = self._asked[len(self._told)]
         return self._space.decode(2 * point[: self._space.dim] - 1)
 
-    def tell(self, params: Params, outcome: Outcome) -> None:
+    def tell(self, params: Params, outcome: Evaluation) -> None:
         value = self._value(outcome.value)
         if self._strategy is not None:
             self._told.append(value)

@@ -14,7 +14,7 @@ from typing import IO, Any
 
 from neurobo.bench.peers.base import Method, Task
 from neurobo.bench.peers.plain import PlainSpace
-from neurobo.bench.problem import Outcome
+from neurobo.bench.problem import Evaluation
 from neurobo.errors import MissingPackage, NeuroboError
 from neurobo.space.search_space import Params
 
@@ -42,7 +42,7 @@ class Hebo:
     def ask(self) -> Params:
         return self._space.params(self._call("ask"))
 
-    def tell(self, params: Params, outcome: Outcome) -> None:
+    def tell(self, params: Params, outcome: Evaluation) -> None:
         value = outcome.value if math.isfinite(outcome.value) else None
         self._call("tell", numbers=self._space.numbers(params), value=value)
 

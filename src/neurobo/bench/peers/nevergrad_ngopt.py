@@ -9,8 +9,8 @@ import numpy as np
 
 from neurobo.bench.peers.base import Method, Task
 from neurobo.bench.peers.plain import Plain, PlainSpace, WorstSoFar
-from neurobo.bench.problem import Outcome
-from neurobo.optional import require
+from neurobo.bench.problem import Evaluation
+from neurobo.errors import require
 from neurobo.space.search_space import Params
 
 
@@ -33,7 +33,7 @@ class NGOpt:
             self._asked = self._optimiser.ask()
         return self._space.params(self._asked.value)
 
-    def tell(self, params: Params, outcome: Outcome) -> None:
+    def tell(self, params: Params, outcome: Evaluation) -> None:
         candidate, self._asked = self._asked, None
         if candidate is None:  # of the start design
             numbers = self._space.numbers(params)

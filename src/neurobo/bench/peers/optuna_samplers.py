@@ -14,8 +14,8 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 
 from neurobo.bench.peers.base import Method, Task
-from neurobo.bench.problem import Outcome
-from neurobo.optional import require
+from neurobo.bench.problem import Evaluation
+from neurobo.errors import require
 from neurobo.space.search_space import Params
 
 AfterStart = Callable[[Sequence[FrozenTrial]], BaseSampler]
@@ -40,7 +40,7 @@ class OptunaOptimiser:
         self._asked.append(trial)
         return {name: trial.params[name] for name in self._distributions}
 
-    def tell(self, params: Params, outcome: Outcome) -> None:
+    def tell(self, params: Params, outcome: Evaluation) -> None:
         failed = not math.isfinite(outcome.value)
         value = None if failed else outcome.value
         state = TrialState.FAIL if failed else TrialState.COMPLETE

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.stats import qmc
 
 from neurobo.bench.peers.base import Method, Task
-from neurobo.bench.problem import Outcome
+from neurobo.bench.problem import Evaluation
 from neurobo.errors import SpaceExhausted
 from neurobo.space.search_space import Params
 
@@ -38,7 +38,7 @@ class Random:
             f"{self._space.size:.0f} are evaluated"
         )
 
-    def tell(self, params: Params, outcome: Outcome) -> None:
+    def tell(self, params: Params, outcome: Evaluation) -> None:
         self._told.add(_point(params))
 
 
@@ -54,7 +54,7 @@ class Sobol:
         unit = np.asarray(self._sequence.random(1))
         return self._space.decode(self._space.from_unit(unit)[0])
 
-    def tell(self, params: Params, outcome: Outcome) -> None:
+    def tell(self, params: Params, outcome: Evaluation) -> None:
         pass
 
 

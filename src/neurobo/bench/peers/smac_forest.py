@@ -14,8 +14,8 @@ from typing import Any
 
 from neurobo.bench.peers.base import Method, Task
 from neurobo.bench.peers.plain import Plain, PlainSpace, WorstSoFar
-from neurobo.bench.problem import Outcome
-from neurobo.optional import require
+from neurobo.bench.problem import Evaluation
+from neurobo.errors import require
 from neurobo.space.search_space import Params
 
 SEED_OF_A_DETERMINISTIC_TRIAL = 0
@@ -60,7 +60,7 @@ class Smac:
             self._asked = self._smac.ask()
         return self._space.params(dict(self._asked.config))
 
-    def tell(self, params: Params, outcome: Outcome) -> None:
+    def tell(self, params: Params, outcome: Evaluation) -> None:
         trial, self._asked = self._asked, None
         if trial is None:  # of the start design
             config = self._configuration(self._configspace, values=self._space.numbers(params))

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from neurobo.bench.problem import Problem, of_function
-from neurobo.optional import require
+from neurobo.errors import require
 from neurobo.space.distributions import categorical, float_range
 from neurobo.space.search_space import Params, Space, SpaceLike
 from neurobo.training.blas_threads import one_blas_thread

@@ -19,9 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from neurobo.bench.problem import Outcome, Problem
-from neurobo.errors import InvalidInput
-from neurobo.optional import require
+from neurobo.bench.problem import Evaluation, Problem
+from neurobo.errors import InvalidInput, require
 from neurobo.space.search_space import Params, Space
 
 DIMENSIONS = (2, 3, 5, 10, 20, 40)
@@ -80,8 +79,8 @@ def logged(problem: Problem, method: str, folder: Path) -> Iterator[Problem]:
 
 
 def _evaluate(space: Space, coco: _Coco) -> Any:
-    def evaluate(params: Params, rng: np.random.Generator) -> Outcome:
-        return Outcome(float(coco.raw(space.point(params))))
+    def evaluate(params: Params, rng: np.random.Generator) -> Evaluation:
+        return Evaluation(float(coco.raw(space.point(params))))
 
     return evaluate
 

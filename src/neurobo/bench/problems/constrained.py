@@ -18,37 +18,37 @@ from neurobo.bench.problems.synthetic import (
     hartmann6,
 )
 
-Evaluation = tuple[float, dict[str, float]]
+ValueAndConstraints = tuple[float, dict[str, float]]
 
 NEURAL_CBO = "Phan-Trong et al., Neural-CBO (doctoral thesis, Deakin University 2024, chapter 4)"
 GARDNER = "Gardner et al. 2014, Bayesian optimization with inequality constraints"
 DESIGNS = "Kumar et al. 2020, A test-suite of non-convex constrained optimization problems"
 
 
-def _branin(x: Vector) -> Evaluation:
+def _branin(x: Vector) -> ValueAndConstraints:
     return branin(x), {"disc": (x[0] - 2.5) ** 2 + (x[1] - 7.5) ** 2 - 50}
 
 
-def _simionescu(x: Vector) -> Evaluation:
+def _simionescu(x: Vector) -> ValueAndConstraints:
     # atan2 for atan(x1/x2): they differ by multiples of π, which 8 times the angle does not see.
     radius = 1 + 0.2 * np.cos(8 * np.arctan2(x[0], x[1]))
     return 0.1 * x[0] * x[1], {"flower": x[0] ** 2 + x[1] ** 2 - radius**2}
 
 
-def _ackley(x: Vector) -> Evaluation:
+def _ackley(x: Vector) -> ValueAndConstraints:
     ring = 1 - (np.linalg.norm(x - 1) - 5.5) ** 2
     return ackley(x), {"ring": float(ring), "cube": np.abs(x).max() ** 2 - 9}
 
 
-def _hartmann6(x: Vector) -> Evaluation:
+def _hartmann6(x: Vector) -> ValueAndConstraints:
     return hartmann6(x), {"ball": float(np.linalg.norm(x)) - 1}
 
 
-def _gardner(x: Vector) -> Evaluation:
+def _gardner(x: Vector) -> ValueAndConstraints:
     return float(np.sin(x[0]) + x[1]), {"islands": np.sin(x[0]) * np.sin(x[1]) + 0.95}
 
 
-def _gas_compressor(x: Vector) -> Evaluation:
+def _gas_compressor(x: Vector) -> ValueAndConstraints:
     x1, x2, x3, x4 = x
     cost = (
         8.61e5 * x1**0.5 * x2 * x3 ** (-2 / 3) * x4**-0.5
@@ -59,7 +59,7 @@ def _gas_compressor(x: Vector) -> Evaluation:
     return cost, {"pressure": (x4 + 1) / x2**2 - 1}
 
 
-def _speed_reducer(x: Vector) -> Evaluation:
+def _speed_reducer(x: Vector) -> ValueAndConstraints:
     """Kumar et al., problem 15.
 
     The thesis prints -x1/x2 - 12 for the ninth constraint; the original is x1/x2 - 12 (in this box

@@ -8,9 +8,9 @@ import numpy as np
 from jaxtyping import Bool, Float
 from scipy.interpolate import make_interp_spline
 
-from neurobo.bench.problem import Outcome, Problem, Vector, of_vector
+from neurobo.bench.problem import Evaluation, Problem, Vector, of_vector
 from neurobo.bench.problems.pushing import box2d
-from neurobo.optional import require
+from neurobo.errors import require
 from neurobo.space.search_space import Params, Space
 
 EPISODES = 20
@@ -38,7 +38,7 @@ def lander_action(w: Vector, s: Float[np.ndarray, " 8"]) -> int:
     return 1 if angle > w[11] else 0
 
 
-def _land(params: Params, rng: np.random.Generator) -> Outcome:
+def _land(params: Params, rng: np.random.Generator) -> Evaluation:
     """Minus the mean return of some episodes, whose weather the generator chooses."""
     gains = 2 * _LANDER.point(_LANDER.params(params))
     box2d()
@@ -47,7 +47,7 @@ def _land(params: Params, rng: np.random.Generator) -> Outcome:
         returns = [_episode(env, gains, seed) for seed in rng.integers(2**31, size=EPISODES)]
     finally:
         env.close()
-    return Outcome(-float(np.mean(returns)))
+    return Evaluation(-float(np.mean(returns)))
 
 
 def _episode(env: Any, gains: Vector, seed: int) -> float:

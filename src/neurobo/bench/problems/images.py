@@ -17,8 +17,7 @@ from scipy.special import logsumexp, softmax
 
 from neurobo.bench.problem import Vector, of_function, of_vector
 from neurobo.bench.problems.stored import stored
-from neurobo.errors import InvalidInput
-from neurobo.optional import require
+from neurobo.errors import InvalidInput, require
 from neurobo.space.distributions import int_range
 from neurobo.space.search_space import Params, Space
 

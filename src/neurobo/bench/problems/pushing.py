@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from neurobo.bench.problem import Outcome, Problem
-from neurobo.optional import require
+from neurobo.bench.problem import Evaluation, Problem
+from neurobo.errors import require
 from neurobo.space.search_space import Params, Space
 
 Place = Float[np.ndarray, " 2"]
@@ -51,7 +51,7 @@ def box2d() -> ModuleType:
         return require("Box2D")
 
 
-def _push(params: Params, rng: np.random.Generator) -> Outcome:
+def _push(params: Params, rng: np.random.Generator) -> Evaluation:
     p = _SPACE.params(params)
     b2 = box2d()
     world = b2.b2World(gravity=(0, 0), doSleep=True)
@@ -65,7 +65,7 @@ def _push(params: Params, rng: np.random.Generator) -> Outcome:
                 robot.drive()
         world.Step(STEP, 10, 10)
     ends = np.array([list(thing.position) for thing in things])
-    return Outcome(_distance(ends) - _distance(STARTS))
+    return Evaluation(_distance(ends) - _distance(STARTS))
 
 
 def _distance(places: Float[np.ndarray, "2 2"]) -> float:

@@ -79,7 +79,7 @@ class RankFigure:
 
 
 @dataclass(frozen=True)
-class Card:
+class ProblemCard:
     """A problem: its plot and its table."""
 
     title: str
@@ -89,17 +89,17 @@ class Card:
 
 
 @dataclass(frozen=True)
-class Cards:
+class ProblemCards:
     name: str
     caption: str
-    cards: Sequence[Card]
+    cards: Sequence[ProblemCard]
 
 
-Block = str | Items | Table | Figure | RankFigure | Cards
+Block = str | Items | Table | Figure | RankFigure | ProblemCards
 
 
 @dataclass(frozen=True)
-class Section:
+class ReportSection:
     title: str
     blocks: Sequence[Block]
 
@@ -107,6 +107,6 @@ class Section:
 @dataclass(frozen=True)
 class Page:
     title: str
-    sections: Sequence[Section]
+    sections: Sequence[ReportSection]
     styles: Mapping[str, Style]
     """By method, in the order of the legend."""

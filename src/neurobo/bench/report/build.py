@@ -20,7 +20,7 @@ from neurobo.bench.report.blocks import (
     Line,
     Page,
     Panel,
-    Section,
+    ReportSection,
     Table,
     styles,
 )
@@ -59,22 +59,22 @@ def build(results: Results, name: str, notes: Sequence[str] = ()) -> Page:
     labels = rest.labels()
     ranked = telling(contests.rankings(rest, labels))
     parts = ecdf.solved(coco)
-    sections = [Section("In short", [*notes, *_in_short(results, duels, ranked, parts)])]
-    sections.append(Section("What was run", _what_was_run(results)))
+    sections = [ReportSection("In short", [*notes, *_in_short(results, duels, ranked, parts)])]
+    sections.append(ReportSection("What was run", _what_was_run(results)))
     if rest.runs:
-        sections.append(Section("Results", results_blocks(rest, labels)))
+        sections.append(ReportSection("Results", results_blocks(rest, labels)))
     if duels:
-        sections.append(Section("Tests", duel_blocks(duels, labels)))
+        sections.append(ReportSection("Tests", duel_blocks(duels, labels)))
     if violated := violation_blocks(rest, labels):
-        sections.append(Section("Regret plus violation", violated))
+        sections.append(ReportSection("Regret plus violation", violated))
     if ranked:
-        sections.append(Section("Mean ranks", rank_blocks(ranked, "ranks")))
+        sections.append(ReportSection("Mean ranks", rank_blocks(ranked, "ranks")))
     if parts:
-        sections.append(Section("COCO bbob", coco_blocks(coco, parts)))
-    sections.append(Section("Time and memory", _costs(results)))
+        sections.append(ReportSection("COCO bbob", coco_blocks(coco, parts)))
+    sections.append(ReportSection("Time and memory", _costs(results)))
     if results.failed:
-        sections.append(Section("Runs that broke off", _failed(results.failed)))
-    sections.append(Section("How to read this", [Items(_HOW_TO_READ)]))
+        sections.append(ReportSection("Runs that broke off", _failed(results.failed)))
+    sections.append(ReportSection("How to read this", [Items(_HOW_TO_READ)]))
     methods = results.methods
     return Page(f"Benchmark: {name}", sections, styles(methods, [m for m in methods if is_ours(m)]))
 

@@ -10,11 +10,11 @@ import numpy as np
 from neurobo import page as pages
 from neurobo.bench.report.blocks import (
     Block,
-    Cards,
     Figure,
     Line,
     Page,
     Panel,
+    ProblemCards,
     RankFigure,
     Style,
 )
@@ -39,7 +39,7 @@ def _block(block: Block, styles: Mapping[str, Style]) -> pages.Block:
             return Grid(cards, block.caption)
         case RankFigure():
             return Grid([Card(_ranks(block.ranking, styles))], block.caption, wide=True)
-        case Cards():
+        case ProblemCards():
             cards = [
                 Card(_lines(card.panel, styles), card.title, card.note, card.table)
                 for card in block.cards

@@ -7,14 +7,14 @@ from pathlib import Path
 
 from neurobo.bench.report.blocks import (
     Block,
-    Cards,
     Cell,
     Figure,
     Items,
     Page,
     Panel,
+    ProblemCards,
     RankFigure,
-    Section,
+    ReportSection,
     Table,
 )
 from neurobo.bench.report.pictures import draw_panels, draw_ranks
@@ -42,7 +42,7 @@ class _Writer:
         self.page, self.folder = page, folder
         self.pictures: list[Path] = []
 
-    def section(self, section: Section) -> str:
+    def section(self, section: ReportSection) -> str:
         body = "\n\n".join(text for block in section.blocks for text in self._block(block))
         return f"## {escape(section.title)}\n\n{body}\n"
 
@@ -60,7 +60,7 @@ class _Writer:
                 path = self._path(block.name)
                 draw_ranks(path, block.ranking, self.page.styles)
                 yield self._picture(path, block.caption)
-            case Cards():
+            case ProblemCards():
                 panels = [card.panel for card in block.cards]
                 yield from self._panels(block.name, block.caption, panels)
                 for card in block.cards:

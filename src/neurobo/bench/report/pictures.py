@@ -9,7 +9,7 @@ from typing import Any
 
 from neurobo.bench.report.blocks import Panel, Style
 from neurobo.bench.report.contests import Ranking
-from neurobo.optional import require
+from neurobo.errors import require
 from neurobo.page.still import new_figure, plain, save, styled
 
 _DASHES = {"solid": "-", "dash": "--", "dot": ":"}

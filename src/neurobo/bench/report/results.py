@@ -10,7 +10,16 @@ import numpy as np
 from neurobo.bench import tables
 from neurobo.bench.records import Record
 from neurobo.bench.report import contests
-from neurobo.bench.report.blocks import Block, Card, Cards, Cell, Line, Panel, RankFigure, Table
+from neurobo.bench.report.blocks import (
+    Block,
+    Cell,
+    Line,
+    Panel,
+    ProblemCard,
+    ProblemCards,
+    RankFigure,
+    Table,
+)
 from neurobo.bench.report.words import SIGNS, count, few, number, p_value, percent
 from neurobo.bench.tables import Group, Results, Runs, is_ours
 
@@ -22,7 +31,7 @@ def results_blocks(results: Results, labels: Mapping[Group, str]) -> list[Block]
     cards = [_card(labels[group], group, methods) for group, methods in results.runs.items()]
     return [
         _overview(results, labels),
-        Cards(
+        ProblemCards(
             "convergence",
             "Regret after each evaluation (best value where no optimum is known): median over "
             "seeds and the band between the quartiles; the dotted line ends the common start. "
@@ -56,7 +65,7 @@ def _overview(results: Results, labels: Mapping[Group, str]) -> Table:
     )
 
 
-def _card(label: str, group: Group, methods: Mapping[str, Runs]) -> Card:
+def _card(label: str, group: Group, methods: Mapping[str, Runs]) -> ProblemCard:
     summaries = {name: tables.summary(runs) for name, runs in methods.items()}
     near = contests.not_worse(methods)
     best_mean = min(s.mean for s in summaries.values())
@@ -77,7 +86,7 @@ def _card(label: str, group: Group, methods: Mapping[str, Runs]) -> Card:
     title = _title(label, methods)
     table = Table(["method", "mean ± se", "median", "runs", "CPU s"], rows)
     panel = convergence_panel(title, group, methods)
-    return Card(title, _note(group, methods), panel, table)
+    return ProblemCard(title, _note(group, methods), panel, table)
 
 
 def _mean(s: tables.Summary) -> str:

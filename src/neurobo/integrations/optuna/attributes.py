@@ -8,6 +8,8 @@ import numpy as np
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
+from neurobo.integrations.optuna.compat import set_study_system_attr, study_system_attrs
+
 FAILURE = "failure"
 """The user attribute in which a failed trial keeps its reason."""
 INTERRUPTED = "interrupted"
@@ -21,7 +23,12 @@ RETRY_OF = "retry_of"
 """
 CORRECTION_OF = "correction_of"
 """The user attribute of a trial that corrects the result of another one: that one's number."""
-
+LATE_FOR = "late_result_of"
+"""The user attribute of a trial that holds the late result of another one: that one's number."""
+OUTPUT = "output"
+"""The user attribute with the end of what a failed evaluation printed."""
+SOURCE = "imported_from"
+"""The user attribute of an imported trial: the file's name, a digest of its content, the line."""
 MEMBER = "neurobo:member"
 """The system attribute with the member of a portfolio that proposed the trial."""
 
@@ -34,7 +41,7 @@ def member_of(trial: FrozenTrial) -> str:
 def mark_void(study: Study, numbers: Sequence[int]) -> None:
     """Make failed trials void after they have ended."""
     # A key of their own: runs that do this at the same moment do not overwrite each other's.
-    study._storage.set_study_system_attr(study._study_id, f"{VOID}:{numbers[0]}", list(numbers))
+    set_study_system_attr(study, f"{VOID}:{numbers[0]}", list(numbers))
 
 
 def replaced(trials: Iterable[FrozenTrial]) -> dict[int, int]:
@@ -56,7 +63,7 @@ def void_numbers(study: Study) -> set[int]:
     trials = study.get_trials(deepcopy=False)
     found = {t.number for t in trials if t.state == TrialState.FAIL and VOID in t.system_attrs}
     found.update(replaced(trials))
-    for key, numbers in study._storage.get_study_system_attrs(study._study_id).items():
+    for key, numbers in study_system_attrs(study).items():
         if key.startswith(f"{VOID}:"):
             found.update(numbers)
     return found

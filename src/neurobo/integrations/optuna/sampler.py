@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 import threading
 import warnings
 import zlib
@@ -11,27 +9,26 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 import numpy as np
-from jaxtyping import Bool, Float
 from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler
 from optuna.search_space import IntersectionSearchSpace
-from optuna.study import Study, StudyDirection
+from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from neurobo.algorithm import Algorithm, check_physics, resolve
-from neurobo.data.observations import Trials
-from neurobo.errors import InvalidInput, NeuroboWarning
-from neurobo.integrations.optuna.attributes import MEMBER, is_crash, member_of, void_numbers
+from neurobo.data.trials import Trials
+from neurobo.errors import InvalidInput, NeuroboWarning, check_seed
+from neurobo.integrations.optuna.attributes import MEMBER, void_numbers
+from neurobo.integrations.optuna.compat import set_trial_system_attr
+from neurobo.integrations.optuna.history import sign_of, store_suggestion, trials_of_study
 from neurobo.physics.laws import Laws, Physics, bind
 from neurobo.search.initial_design import check_design, start_size
 from neurobo.space.pool import Pool
 from neurobo.space.search_space import Params, Space, SpaceLike
-from neurobo.suggestion import Plan, check_learn_failures, check_seed, is_exhausted, next_point
+from neurobo.suggestion import Plan, check_learn_failures, is_exhausted, next_point
 
-# A RUNNING trial shows other workers only what its objective has asked for so far. The whole
-# suggestion is stored with it, in pieces that fit Optuna's limit on attribute length.
-_SUGGESTED = "neurobo:suggested"
-_PIECE = 2045
+ATTEMPTS = 5
+"""How often a point is chosen anew because another process has just chosen it."""
 
 
 class NeuroSampler(BaseSampler):
@@ -101,7 +98,7 @@ class NeuroSampler(BaseSampler):
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> Params:
-        self._raise_error_if_multi_objective(study)
+        _check_one_objective(study)
         if not search_space:
             return {}
         with self._one_at_a_time:  # threads at the same moment could choose the same point
@@ -127,22 +124,22 @@ class NeuroSampler(BaseSampler):
             trials = trials.repeatable()
         for _ in range(ATTEMPTS):
             params, member = next_point(space, trials, plan, turn)
-            _store(study, trial, params)
+            store_suggestion(study, trial, params)
             # A process at the same moment could choose the same point; now both can see it.
             now = trials_of_study(study, space, without=trial.number)
             if trials.repeats or space.repeats or not _holds(space, now, params):
                 break
             trials = now
         if member:
-            study._storage.set_trial_system_attr(trial._trial_id, MEMBER, member)
+            set_trial_system_attr(study, trial, MEMBER, member)
         return params
 
     def _laws(self, study: Study, space: Space) -> Laws | None:
         if self._physics is None:
             return None
-        sign = -1.0 if study.direction == StudyDirection.MAXIMIZE else 1.0
         # Optuna has an order of its own for parameters that it finds in the trials.
-        return bind(self._physics, space, sign=sign, ordered=self._space is not None)
+        ordered = self._space is not None
+        return bind(self._physics, space, sign=sign_of(study), ordered=ordered)
 
     def sample_independent(
         self,
@@ -152,7 +149,7 @@ class NeuroSampler(BaseSampler):
         param_distribution: BaseDistribution,
     ) -> Any:
         """A random value, for a parameter that the common search space does not hold."""
-        self._raise_error_if_multi_objective(study)
+        _check_one_objective(study)
         self._announce_random(study, param_name)
         space = Space({param_name: param_distribution})
         rng = np.random.default_rng([self._seed, trial.number, zlib.crc32(param_name.encode())])
@@ -181,8 +178,15 @@ class NeuroSampler(BaseSampler):
             warnings.warn(message, NeuroboWarning, stacklevel=2)
 
 
-ATTEMPTS = 5
-"""How often a point is chosen anew because another process has just chosen it."""
+NeuroSampler.__module__ = "neurobo"  # stored objects name the path that users have
+
+
+def _check_one_objective(study: Study) -> None:
+    if len(study.directions) > 1:
+        raise InvalidInput(
+            "If the study is being used for multi-objective optimization, NeuroSampler cannot be "
+            "used."
+        )
 
 
 def _turn(study: Study, trial: FrozenTrial) -> int:
@@ -213,74 +217,3 @@ def _pools_of(space: Space | None, given: Mapping[str, Any] | None) -> dict[str,
             )
         Space(space.distributions, pools=pools)  # refuses what does not fit
     return pools
-
-
-def trials_of_study(study: Study, space: Space, *, without: int | None = None) -> Trials:
-    """A study's trials as history: its values turned so that lower is better, its failures kept
-    as failures, its running trials as pending points, its constraints by name. Points outside the
-    space are left out."""
-    sign = -1.0 if study.direction == StudyDirection.MAXIMIZE else 1.0
-    params, values, pending, constraints, crashed, members = [], [], [], [], [], []
-    pruned: list[bool] = []
-    void = void_numbers(study)
-    for t in study.get_trials(deepcopy=False):
-        if t.number == without or t.state == TrialState.WAITING or t.number in void:
-            continue
-        point = suggested(t) if t.state == TrialState.RUNNING else t.params
-        if not space.contains(point):
-            continue
-        if t.state == TrialState.RUNNING:
-            pending.append(point)
-        else:
-            params.append(point)
-            values.append(sign * _value(t))
-            constraints.append(t.constraints)
-            crashed.append(is_crash(t))
-            members.append(member_of(t))
-            pruned.append(t.state == TrialState.PRUNED)
-    values = _pessimistic(np.array(values), np.array(pruned, dtype=bool)).tolist()
-    return Trials(params, values, pending, constraints, crashed, members, pruned)
-
-
-def _value(trial: FrozenTrial) -> float:
-    """Of a complete trial, or the last one that a pruned trial reported; else NaN."""
-    if trial.state == TrialState.COMPLETE and trial.value is not None:
-        return trial.value
-    if trial.state == TrialState.PRUNED and trial.last_step is not None:
-        return trial.intermediate_values[trial.last_step]
-    return math.nan
-
-
-def _pessimistic(
-    values: Float[np.ndarray, " n"], pruned: Bool[np.ndarray, " n"]
-) -> Float[np.ndarray, " n"]:
-    """Pruned trials in the worse half of the complete ones: somebody judged them so, and what they
-    reported early is not to be compared with the others' last values."""
-    complete = values[~pruned & np.isfinite(values)]
-    if not len(complete):
-        return values
-    return np.where(pruned, np.clip(values, np.median(complete), np.max(complete)), values)
-
-
-def suggested(trial: FrozenTrial) -> Params:
-    """All that was suggested to a trial, also what its objective has not asked for yet."""
-    return {**_stored(trial), **trial.params}
-
-
-def _store(study: Study, trial: FrozenTrial, params: Params) -> None:
-    text = json.dumps(params)
-    for i, at in enumerate(range(0, len(text), _PIECE)):
-        study._storage.set_trial_system_attr(
-            trial._trial_id, f"{_SUGGESTED}:{i}", text[at : at + _PIECE]
-        )
-
-
-def _stored(trial: FrozenTrial) -> Params:
-    pieces: list[str] = []
-    while (piece := trial.system_attrs.get(f"{_SUGGESTED}:{len(pieces)}")) is not None:
-        pieces.append(piece)
-    try:
-        found = json.loads("".join(pieces)) if pieces else {}
-    except ValueError:
-        return {}  # not written to its end
-    return found if isinstance(found, dict) else {}

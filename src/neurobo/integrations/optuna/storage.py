@@ -16,12 +16,12 @@ from alembic.util import CommandError
 from optuna.distributions import BaseDistribution, CategoricalDistribution
 from optuna.exceptions import StorageInternalError
 from optuna.storages import RDBStorage
-from optuna.storages._rdb.models import BaseModel
 from optuna.study import Study
 from sqlalchemy import URL, create_engine, event, inspect, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from neurobo.errors import InvalidInput, NeuroboError
+from neurobo.integrations.optuna.compat import LOGGERS, table_names
 
 PATIENCE = 60
 """Seconds that a writer waits for others to be done with an SQLite file."""
@@ -132,7 +132,7 @@ def _check_file(path: Path | None, *, create: bool) -> None:
     finally:
         engine.dispose()
     # Optuna's own may be incomplete: another process is making them right now.
-    foreign = set(tables) - set(BaseModel.metadata.tables) - {"alembic_version"}
+    foreign = set(tables) - table_names() - {"alembic_version"}
     if foreign and not {"studies", "trials", "version_info"} <= set(tables):
         raise StorageError(
             f"the storage must be Optuna's, got {path}, which has the tables of another program "
@@ -218,8 +218,7 @@ def silent() -> Iterator[None]:
     def keep(record: logging.LogRecord) -> bool:
         return record.thread != here or record.levelno > logging.INFO
 
-    names = ("optuna.study.study", "optuna.storages._in_memory", "optuna.storages._rdb.storage")
-    loggers = [logging.getLogger(name) for name in names]
+    loggers = [logging.getLogger(name) for name in LOGGERS]
     for logger in loggers:
         logger.addFilter(keep)
     try:

@@ -1,0 +1,57 @@
+"""Where a search begins: Sobol points of a box, and perturbations of the best observations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from scipy.stats import qmc
+
+from neurobo.data.observations import Data
+from neurobo.search.scoring import CHUNK
+from neurobo.search.trust_region import Region
+from neurobo.space.encoders import Matrix
+from neurobo.space.search_space import Space
+
+
+@dataclass(frozen=True)
+class Box:
+    """The part of [-1, 1]^d to search; smaller than the whole inside a trust region."""
+
+    low: Float[np.ndarray, " columns"]
+    high: Float[np.ndarray, " columns"]
+
+    @staticmethod
+    def of(space: Space, data: Data, region: Region | None) -> Box:
+        whole = Box(-np.ones(space.dim), np.ones(space.dim))
+        if region is None:
+            return whole
+        centre, radius = data.points[region.row], region.radius
+        # Categories stay free: a region of one-hot columns has no meaning.
+        local = space.numeric
+        return Box(
+            np.where(local, np.maximum(centre - radius, -1.0), whole.low),
+            np.where(local, np.minimum(centre + radius, 1.0), whole.high),
+        )
+
+    def squeeze(self, x: Matrix) -> Matrix:
+        """Map points of the whole box into this one."""
+        return self.low + (x + 1) / 2 * (self.high - self.low)
+
+    def clip(self, x: Matrix) -> Matrix:
+        return np.clip(x, self.low, self.high)
+
+
+def candidates(space: Space, data: Data, box: Box, rng: np.random.Generator) -> Matrix:
+    """CHUNK points of the box, and as many near the best observations, if there are any."""
+    sobol = qmc.Sobol(space.n_parameters, rng=rng).random(CHUNK)
+    everywhere = space.snap(box.squeeze(space.from_unit(sobol)))
+    if data.n == 0:
+        return everywhere
+    best = data.points[data.order[:8]]
+    parents = best[rng.integers(len(best), size=CHUNK)]
+    radius = 10 ** rng.uniform(-3, -0.3, CHUNK)
+    rate = min(1.0, 8 / space.n_parameters)
+    near = box.clip(space.mutate(parents, rng, radius, rate))
+    return np.concatenate([everywhere, space.snap(near)])

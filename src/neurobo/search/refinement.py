@@ -1,0 +1,153 @@
+"""From good points to better ones: gradients in continuous columns, one-change moves in others."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jaxtyping import Bool, Float
+from scipy.optimize import minimize as scipy_minimize
+
+from neurobo.acquisition.score import Limited, Score
+from neurobo.search.candidates import Box
+from neurobo.search.scoring import evaluate, or_worst
+from neurobo.space.encoders import Matrix
+from neurobo.space.search_space import Space
+
+STEPS = 60
+ROUNDS = 12
+
+
+def _improve_discrete(
+    score: Score, space: Space, x: Matrix, values: np.ndarray, box: Box, rng: np.random.Generator
+) -> tuple[Matrix, np.ndarray, bool]:
+    """Replace each point by its best one-change neighbour if that is better."""
+    near = [space.neighbours(point, rng) for point in x]
+    inside = [p[np.all((p >= box.low - 1e-9) & (p <= box.high + 1e-9), axis=1)] for p in near]
+    found = evaluate(score, space, np.concatenate(inside))
+    scores = np.split(found, np.cumsum([len(p) for p in inside]))
+    x, values, improved = x.copy(), values.copy(), False
+    for i, (points, found) in enumerate(zip(inside, scores, strict=False)):
+        if len(found) and found.min() < values[i] - 1e-12:
+            x[i], values[i], improved = points[found.argmin()], found.min(), True
+    return x, values, improved
+
+
+def refine(
+    score: Score, space: Space, x: Matrix, values: np.ndarray, box: Box, rng: np.random.Generator
+) -> tuple[Matrix, np.ndarray]:
+    """The points after a search from each, and their scores."""
+    free = space.continuous
+    for _ in range(ROUNDS):
+        if free.any():
+            moved, scores = _moved(score, space, x, box)
+            better = scores < values
+            x, values = np.where(better[:, None], moved, x), np.where(better, scores, values)
+        if free.all():
+            break
+        x, values, improved = _improve_discrete(score, space, x, values, box, rng)
+        if not improved:
+            break
+    return x, values
+
+
+@jax.jit
+def _descend(
+    score: Score,
+    x: Float[Array, "k d"],
+    low: Float[Array, " d"],
+    high: Float[Array, " d"],
+    free: Bool[Array, " d"],
+) -> tuple[Float[Array, "k d"], Float[Array, " k"]]:
+    """Projected Adam on all starts at once, with a step that shrinks from 5 % of the box; the best
+    point that each has seen, and its score."""
+
+    def values_and_gradients(at: Array) -> tuple[Array, Array]:
+        values, pull = jax.vjp(score, at)
+        (slopes,) = pull(jnp.ones_like(values))
+        return or_worst(values), jnp.where(free, jnp.nan_to_num(slopes), 0.0)
+
+    def one(i: Array, carry: tuple[Array, ...]) -> tuple[Array, ...]:
+        at, m, v, best, lowest = carry
+        values, g = values_and_gradients(at)
+        better = values < lowest
+        best, lowest = jnp.where(better[:, None], at, best), jnp.where(better, values, lowest)
+        m, v = 0.8 * m + 0.2 * g, 0.95 * v + 0.05 * g**2
+        rate = 0.05 * (high - low) * 0.5 * (1.01 + jnp.cos(jnp.pi * i / STEPS))
+        step = (m / (1 - 0.8 ** (i + 1))) / (jnp.sqrt(v / (1 - 0.95 ** (i + 1))) + 1e-12)
+        return jnp.clip(at - rate * step, low, high), m, v, best, lowest
+
+    zeros = jnp.zeros_like(x)
+    first = (x, zeros, zeros, x, jnp.full(len(x), jnp.inf))
+    at, _, _, best, lowest = jax.lax.fori_loop(0, STEPS, one, first)
+    last = or_worst(score(at))
+    better = last < lowest
+    return jnp.where(better[:, None], at, best), jnp.where(better, last, lowest)
+
+
+def _moved(score: Score, space: Space, x: Matrix, box: Box) -> tuple[Matrix, np.ndarray]:
+    """Encoded points after a descent in their continuous columns, and their scores."""
+    free = space.movable
+    low, high = -np.ones(len(free)), np.ones(len(free))
+    low[free], high[free] = box.low[space.continuous], box.high[space.continuous]
+    arrays = (jnp.asarray(a) for a in (space.inputs(x), low, high, free))
+    x = x.copy()
+    found, values = _descend(score, *arrays)
+    x[:, space.continuous] = np.asarray(found)[:, free]
+    return x, np.asarray(values)
+
+
+@jax.jit
+def _value_and_gradient(score: Score, x: Float[Array, " d"]) -> tuple[Array, Array]:
+    return jax.value_and_grad(lambda at: score(at[None])[0])(x)
+
+
+MARGIN = 1e-7
+"""By how much a polished point stays on the allowed side of a limit."""
+
+
+@jax.jit
+def _limits(score: Limited, x: Float[Array, " d"]) -> Float[Array, " k"]:
+    return score.limits(x[None])[:, 0]
+
+
+_slopes = jax.jit(jax.jacrev(_limits, argnums=1))
+
+
+def polish(score: Score, space: Space, x: Float[np.ndarray, " d"], box: Box) -> np.ndarray:
+    """A quasi-Newton search from one point in its continuous columns."""
+    free, held = space.continuous, space.inputs(x[None])[0]
+
+    def moved(at: np.ndarray) -> Array:
+        whole = held.copy()
+        whole[space.movable] = at
+        return jnp.asarray(whole)
+
+    def target(at: np.ndarray) -> tuple[float, np.ndarray]:
+        plain = score.score if isinstance(score, Limited) else score
+        value, gradient = _value_and_gradient(plain, moved(at))
+        return float(value), np.asarray(gradient)[space.movable]
+
+    method: Literal["L-BFGS-B", "SLSQP"] = "L-BFGS-B"
+    constraints: list[Any] = []
+    if isinstance(score, Limited):  # often the lowest allowed point is just allowed
+        method = "SLSQP"
+        constraints = [
+            {
+                "type": "ineq",
+                "fun": lambda at: -MARGIN - np.asarray(_limits(score, moved(at))),
+                "jac": lambda at: -np.asarray(_slopes(score, moved(at)))[:, space.movable],
+            }
+        ]
+    found: Any = scipy_minimize(
+        target, x[free], jac=True, method=method, constraints=constraints,
+        bounds=list(zip(box.low[free], box.high[free], strict=True)), options={"maxiter": 30},
+    )  # fmt: skip
+    if not np.all(np.isfinite(found.x)):
+        return x
+    polished = x.copy()
+    polished[free] = found.x
+    return polished

@@ -1,0 +1,96 @@
+"""A study file that was read: its words, and what they mean."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from optuna.distributions import BaseDistribution
+
+from neurobo.algorithm import Algorithm
+from neurobo.algorithm.registry import build
+from neurobo.search.initial_design import start_size
+from neurobo.space.distributions import categorical, float_range, int_range
+from neurobo.space.pool import CANDIDATE, Pool
+from neurobo.space.search_space import Space
+from neurobo.studies.file import toml_lines
+from neurobo.studies.file.pool_file import read_pool
+from neurobo.studies.file.schema import Parameter, StudyTable
+
+
+@dataclass(frozen=True)
+class StudyFile:
+    """A study file whose words are all right, and what they mean."""
+
+    path: Path
+    table: StudyTable
+    _text: str
+
+    @property
+    def folder(self) -> Path:
+        return self.path.parent
+
+    @property
+    def database(self) -> Path | None:
+        """The SQLite file, if it is one. A relative path counts from the study file, not from where
+        one happens to be."""
+        given = self.table.storage
+        if given is None:
+            return self.path.with_suffix(".db")
+        name = given.removeprefix("sqlite:///")
+        return self.folder / name if name != given else None
+
+    @property
+    def storage(self) -> str:
+        """As people write it; it may hold a password."""
+        return f"sqlite:///{self.database}" if self.database else str(self.table.storage)
+
+    @property
+    def n_start(self) -> int:
+        """Points of the start design."""
+        lawful = self.table.physics is not None
+        return start_size(self.space, self.table.n_startup_trials, lawful=lawful)
+
+    @cached_property
+    def pool(self) -> Pool | None:
+        return None if self.table.pool is None else read_pool(self.folder, self.table.pool)
+
+    @cached_property
+    def space(self) -> Space:
+        distributions = {name: distribution_of(p) for name, p in self.table.space.items()}
+        if self.pool is None:
+            return Space.of(distributions)
+        pools = {CANDIDATE: self.pool}
+        return Space({**distributions, CANDIDATE: self.pool.distribution}, pools=pools)
+
+    @cached_property
+    def algorithm(self) -> Algorithm:
+        return build(self.table.algorithm, **self.table.options)
+
+    @property
+    def noisy(self) -> bool:
+        """Whether the algorithm is told that values are noisy: then everybody may know."""
+        return bool(getattr(self.algorithm, "noisy", False))
+
+    def line(self, *path: str | int) -> int:
+        """Where a key stands, or the nearest table around it."""
+        found = self._lines
+        while path and path not in found:
+            path = path[:-1]
+        return found.get(path, 0)
+
+    @cached_property
+    def _lines(self) -> dict[toml_lines.Path, int]:
+        return toml_lines.lines_of(self._text)
+
+
+def distribution_of(p: Parameter) -> BaseDistribution:
+    if p.choices is not None:
+        return categorical(p.choices)
+    assert p.low is not None
+    assert p.high is not None
+    if p.type == "int":
+        step = 1 if p.step is None else p.step
+        return int_range(p.low, p.high, log=p.log, step=step)  # type: ignore[arg-type]
+    return float_range(p.low, p.high, log=p.log, step=p.step)

@@ -1,0 +1,189 @@
+"""Who works on a trial and until when, so that nobody waits for the dead.
+
+A lease is a system attribute of the trial. Whoever works on it renews the lease; when it has run
+out, or its holder is a process of this machine that is no more, anybody may give the trial up. It
+is then failed, and begun again as a new trial with the same point while `retries` allow it.
+
+Optuna's own heartbeats have one period for all trials, which does not suit both a program and a
+person; they do not see a trial that died before its first beat, and they work only inside
+`Study.optimize`.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Container, Sequence
+from typing import Any
+
+from optuna.exceptions import StorageInternalError, UpdateFinishedTrialError
+from optuna.study import Study
+from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
+
+from neurobo.errors import InvalidInput
+from neurobo.integrations.optuna import compat
+from neurobo.integrations.optuna.attributes import (
+    FAILURE,
+    INTERRUPTED,
+    RETRY_OF,
+    VOID,
+    counting,
+    replaced,
+)
+from neurobo.integrations.optuna.history import suggested
+from neurobo.integrations.optuna.leases import ATTEMPT, LEASE, is_leased, lease, seconds_left
+from neurobo.space.search_space import Space
+
+
+def new_trial(study: Study, held: dict[str, Any]) -> Trial:
+    """A trial that has its lease from its first moment on: a waiting one, or else a new one."""
+    for trial in compat.waiting_trials(study):
+        try:
+            # Before it is taken: should this process die at once, somebody's lease runs out.
+            compat.set_trial_system_attr(study, trial, LEASE, held)
+            if compat.set_trial_state(study, trial, TrialState.RUNNING):
+                compat.set_trial_system_attr(study, trial, LEASE, held)
+                return compat.live_trial(study, trial)
+        except UpdateFinishedTrialError:
+            continue
+    template = create_trial(state=TrialState.RUNNING, system_attrs={LEASE: held})
+    return compat.begin_trial(study, template)
+
+
+class Renewal:
+    """Renews the leases of this process's trials in a thread until it is left."""
+
+    def __init__(self, study: Study, seconds: float) -> None:
+        self._study, self._seconds = study, seconds
+        self.held: dict[int, Trial] = {}
+        """Trials by number."""
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._renew, name="neurobo-leases", daemon=True)
+
+    def __enter__(self) -> Renewal:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def hold(self, trial: Trial) -> None:
+        self.held[trial.number] = trial
+
+    def release(self, trial: Trial) -> None:
+        self.held.pop(trial.number, None)
+
+    def _renew(self) -> None:
+        while not self._over.wait(self._seconds / 3):
+            for trial in list(self.held.values()):
+                try:
+                    held = lease(self._seconds, by_process=True)
+                    compat.set_trial_system_attr(self._study, trial, LEASE, held)
+                except (UpdateFinishedTrialError, KeyError):
+                    self.release(trial)
+                except StorageInternalError:
+                    pass  # there is time for two more
+
+
+def give_up_expired(
+    study: Study, space: Space, retries: int, *, without: Container[int] = ()
+) -> list[int]:
+    """Fail every trial whose lease has run out, and queue it again if it may be retried.
+
+    `without` are the numbers of one's own, which a machine that slept has not renewed in time.
+    """
+    running = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
+    late = [
+        trial
+        for trial in running
+        if is_leased(trial) and trial.number not in without and not seconds_left(trial)
+    ]
+    reason = "lost: whoever evaluated it died, or did not renew its lease"
+    return [t.number for t in late if give_up(study, t, space, retries, reason)]
+
+
+def give_up(study: Study, trial: FrozenTrial, space: Space, retries: int, reason: str) -> bool:
+    """Fail a running trial; False if it had ended already.
+
+    One that may be retried, or to which no point was suggested yet, becomes void: it does not count
+    as an evaluation, and a new trial takes its turn.
+    """
+    attempt = int(trial.user_attrs.get(ATTEMPT, 1))
+    point = {**compat.enqueued_params(trial), **suggested(trial)}
+    known = space.contains(point)
+    again = attempt <= retries or reason == INTERRUPTED
+    try:
+        compat.set_trial_user_attr(study, trial, FAILURE, reason)
+        if again or not known:
+            compat.set_trial_system_attr(study, trial, VOID, True)
+        # Only one of several that try succeeds.
+        compat.set_trial_state(study, trial, TrialState.FAIL)
+    except UpdateFinishedTrialError:
+        return False
+    if again and known:
+        marks = {RETRY_OF: trial.number, ATTEMPT: attempt + (reason != INTERRUPTED)}
+        point = {name: point[name] for name in space.distributions}
+        study.enqueue_trial(point, user_attrs=marks)
+    return True
+
+
+def retry(study: Study, space: Space, numbers: Sequence[int] | None = None) -> dict[int, int]:
+    """Queue failed trials again, all or those of `numbers`: the new trials by the old ones'
+    numbers.
+
+    The old ones stay in the study; they teach nothing any more and do not count.
+    """
+    trials = study.get_trials(deepcopy=False)
+    failed = {t.number for t in counting(study) if t.state == TrialState.FAIL}
+    for number in numbers or ():
+        _check_retriable(trials, failed, space, number)
+    chosen = sorted(failed if numbers is None else set(numbers))
+    chosen = [n for n in chosen if space.contains(trials[n].params)]
+    for number in chosen:
+        point = {name: trials[number].params[name] for name in space.distributions}
+        study.enqueue_trial(point, user_attrs={RETRY_OF: number})
+    places = replaced(study.get_trials(deepcopy=False))
+    return {number: places[number] for number in chosen}
+
+
+def _check_retriable(
+    trials: Sequence[FrozenTrial], failed: Container[int], space: Space, number: int
+) -> None:
+    if not 0 <= number < len(trials):
+        raise InvalidInput(
+            f"a trial to retry must be in the study, got {number}, {known_trials(trials)}"
+        )
+    trial = trials[number]
+    if (again := replaced(trials).get(number)) is not None:
+        raise InvalidInput(
+            f"a trial can be replaced only once, got {number}, whose place trial {again} has taken"
+        )
+    if number not in failed:
+        hint = ""
+        if trial.state == TrialState.COMPLETE:
+            hint = f" with the value {trial.value!r} (`neurobo tell --replace` corrects a value)"
+        raise InvalidInput(
+            f"a trial to retry must have failed, got {number}, which is "
+            f"{trial.state.name.lower()}{hint}"
+        )
+    if not space.contains(trial.params):
+        raise InvalidInput(
+            f"a trial to retry must lie in the space of the study file, got {number} at "
+            f"{trial.params}"
+        )
+
+
+def known_trials(trials: Sequence[FrozenTrial]) -> str:
+    """The end of a message about a number that no trial has."""
+    if len(trials) < 2:
+        return "but there is only trial 0" if trials else "but there is no trial yet"
+    return f"but there are only trials 0 to {len(trials) - 1}"
+
+
+def successor(study: Study, number: int) -> FrozenTrial | None:
+    """The trial that stands in the place of trial `number`, or the last of them."""
+    trials = study.get_trials(deepcopy=False)
+    places, last = replaced(trials), number
+    while last in places:
+        last = places[last]
+    return None if last == number else trials[last]

@@ -1,0 +1,161 @@
+"""Optuna's private names: which ones neurobo uses, that Optuna still has them, and that only
+`compat` uses them. After an upgrade of Optuna, these tests say what broke."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import optuna
+import pytest
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.samplers import BaseSampler
+from optuna.storages import BaseStorage
+from optuna.study import Study
+from optuna.trial import FrozenTrial, Trial
+
+import neurobo
+from neurobo.integrations.optuna import compat
+
+SOURCE = Path(neurobo.__file__).parent
+COMPAT = Path(compat.__file__)
+
+ATTRIBUTES = {
+    "study": {"_storage", "_study_id", "_stop_flag", "_thread_local"},
+    "study._thread_local": {"in_optimize_loop", "cached_all_trials"},
+    "trial": {"_trial_id"},
+}
+"""Private attributes that `compat` uses, by the object that has them."""
+MODULES = {"optuna.storages._rdb.models": {"BaseModel"}}
+"""Private modules, and what `compat` imports from them."""
+
+
+def _private(name: str) -> bool:
+    return name.startswith("_") and not name.endswith("__")
+
+
+def _attributes(tree: ast.AST) -> Iterator[tuple[str, str]]:
+    """Objects and their private attributes; all attributes of an object that is private itself."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            thing = ast.unparse(node.value)
+            if _private(node.attr) or thing == "study._thread_local":
+                yield thing, node.attr
+
+
+def _names_of_optuna() -> set[str]:
+    """All private names of the objects that users hand to neurobo, or that it gets from Optuna."""
+    study = optuna.create_study()
+    trial = study.ask()
+    frozen = study.get_trials()[0]
+    objects = [
+        study, trial, frozen, study._storage, Study, Trial, FrozenTrial, BaseStorage, BaseSampler,
+        FloatDistribution(0, 1), IntDistribution(0, 1), CategoricalDistribution([0, 1]),
+    ]  # fmt: skip
+    found = {name for one in objects for name in dir(one) if _private(name)}
+    return found - {"_asdict"}  # named tuples have it, too
+
+
+def test_the_private_names_in_use_are_those_of_the_list() -> None:
+    tree = ast.parse(COMPAT.read_text())
+    used: dict[str, set[str]] = {}
+    for thing, name in _attributes(tree):
+        used.setdefault(thing, set()).add(name)
+    assert used == ATTRIBUTES
+    imported = {
+        node.module: {alias.name for alias in node.names}
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module and "._" in node.module
+    }
+    assert imported == MODULES
+
+
+@pytest.mark.parametrize(
+    ("thing", "name"),
+    [(thing, name) for thing, names in ATTRIBUTES.items() for name in sorted(names)],
+)
+def test_optuna_still_has_a_private_attribute(thing: str, name: str) -> None:
+    study = optuna.create_study()
+    trial = study.ask()
+    objects: dict[str, list[object]] = {
+        "study": [study],
+        "study._thread_local": [study._thread_local],
+        "trial": [trial, study.get_trials()[0]],
+    }
+    assert all(hasattr(one, name) for one in objects[thing])
+
+
+def test_optuna_still_has_the_private_modules_and_loggers() -> None:
+    for module, names in MODULES.items():
+        assert all(hasattr(importlib.import_module(module), name) for name in names)
+    for module in compat.LOGGERS:
+        assert hasattr(importlib.import_module(module), "_logger")
+    assert {"studies", "trials"} <= compat.table_names()
+
+
+def test_optuna_keeps_queued_points_and_constraints_where_compat_looks() -> None:
+    study = optuna.create_study()
+    study.enqueue_trial({"x": 0.5})
+    assert [compat.enqueued_params(t) for t in compat.waiting_trials(study)] == [{"x": 0.5}]
+    trial = study.ask()
+    assert compat.enqueued_params(study.get_trials()[0]) == {"x": 0.5}
+    compat.set_constraint(study, trial, "heat", -1.0)
+    study.tell(trial, 1.0)
+    assert study.get_trials()[0].constraints == {"heat": -1.0}
+
+
+def test_a_study_can_be_stopped_only_while_it_is_stoppable() -> None:
+    study = optuna.create_study()
+    with compat.stoppable(study):
+        assert not compat.stop_requested(study)
+        study.stop()
+        assert compat.stop_requested(study)
+    with pytest.raises(RuntimeError):
+        study.stop()
+
+
+def test_private_names_of_optuna_are_used_only_in_compat() -> None:
+    optunas = _names_of_optuna()
+    for path in SOURCE.rglob("*.py"):
+        if path != COMPAT:
+            assert not list(_uses(ast.parse(path.read_text()), optunas)), path
+
+
+def test_a_private_name_outside_compat_is_noticed() -> None:
+    optunas = _names_of_optuna()
+    for line in (
+        "study._storage.get_trial(3)",
+        "self.study._stop_flag = True",
+        "distribution._contains(0.5)",
+        "from optuna.storages._rdb.models import BaseModel",
+        "import optuna.storages._rdb.models",
+        "names = ['optuna.storages._in_memory']",
+        "class Mine(BaseSampler):\n  def f(self):\n    self._raise_error_if_multi_objective(1)",
+    ):
+        assert list(_uses(ast.parse(line), optunas)), line
+
+
+def _uses(tree: ast.AST, optunas: set[str]) -> Iterator[str]:
+    """Private names of Optuna in a module. A class of neurobo may have attributes of the same name,
+    unless it derives from one of Optuna's."""
+    derived = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+        and any(hasattr(optuna.samplers, ast.unparse(base).split(".")[-1]) for base in node.bases)
+    ]
+    inherited = {name for name in dir(BaseSampler) if _private(name)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom | ast.Import):
+            modules = [a.name for a in node.names] + [getattr(node, "module", None) or ""]
+            yield from (m for m in modules if m.startswith("optuna") and "._" in m)
+        if isinstance(node, ast.Constant) and re.match(r"optuna\.[\w.]*\._", str(node.value)):
+            yield str(node.value)
+    for thing, name in _attributes(tree):
+        if thing not in ("self", "cls", "super()") and name in optunas:
+            yield f"{thing}.{name}"
+    for owner in derived:
+        yield from (name for _, name in _attributes(owner) if name in inherited)
