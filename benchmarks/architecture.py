@@ -215,9 +215,9 @@ def _below(folder: Path) -> list[str]:
 
 def written(text: str, part: str, content: str) -> str:
     """A page with the content between a part's marks replaced."""
-    begin, end = f"<!-- {part} -->\n", f"\n<!-- end of {part} -->"
+    begin, end = f"<!-- {part} -->", f"<!-- end of {part} -->"
     before, _, rest = text.partition(begin)
-    return before + begin + content + end + rest.partition(end)[2]
+    return f"{before}{begin}\n{content}\n{end}{rest.partition(end)[2]}"
 
 
 ROW, COLUMN, STEP, LEFT, TOP = 30, 100, 20, 20, 84

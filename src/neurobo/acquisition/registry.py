@@ -12,7 +12,8 @@ from neurobo.acquisition.confidence_bound import LowerConfidenceBound
 from neurobo.acquisition.expected_improvement import expected_improvement
 from neurobo.acquisition.score import Score
 from neurobo.data.observations import Data
-from neurobo.surrogates.posterior import SamplingSurrogate, with_fantasies
+from neurobo.surrogates.fantasies import with_fantasies
+from neurobo.surrogates.posterior import SamplingSurrogate
 
 
 def acquire(

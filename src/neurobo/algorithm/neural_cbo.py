@@ -26,9 +26,9 @@ from neurobo.networks.selection import network_for
 from neurobo.search import trust_region as trust
 from neurobo.search.trust_region import Region
 from neurobo.surrogates.draws import SOLVERS
+from neurobo.surrogates.fantasies import with_fantasies
 from neurobo.surrogates.hyperparameters import Hyper
 from neurobo.surrogates.multi_output import OneOutput, OneOutputNetwork, shared_hyper
-from neurobo.surrogates.posterior import with_fantasies
 
 
 @options

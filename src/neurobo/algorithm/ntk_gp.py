@@ -24,9 +24,10 @@ from neurobo.data.observations import Data
 from neurobo.errors import check_choice, check_flag, check_number
 from neurobo.networks.infinite_width import InfiniteWidthMLP
 from neurobo.surrogates import refit_schedule
+from neurobo.surrogates.fantasies import with_fantasies
 from neurobo.surrogates.gaussian_process import GP, GPSurrogate
 from neurobo.surrogates.hyperparameters import Hyper
-from neurobo.surrogates.posterior import Function, with_fantasies
+from neurobo.surrogates.posterior import Function
 from neurobo.surrogates.refit_schedule import Logarithms
 
 NOISY = 1e-3

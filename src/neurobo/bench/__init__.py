@@ -1,0 +1,1 @@
+"""Benchmarks: problems, real peers, the harness that runs them, statistics and reports."""

@@ -50,30 +50,14 @@ class SamplingSurrogate(Surrogate[P_co], Protocol[P_co]):
         ...
 
 
-def with_fantasies(surrogate: Surrogate[P], key: Array, data: Data) -> tuple[Data, P]:
-    """The data as if pending points had turned out as expected, and the posterior given these: it
-    knows where not to go again."""
-    posterior = surrogate.fit(key, data)
-    if not len(data.pending):
-        return data, posterior
-    fantasies = data.with_fantasies(means_at_pending(posterior, data))
-    return fantasies, surrogate.fit(key, fantasies)
-
-
 @jax.jit
-def _mean(posterior: Posterior, x: Float[Array, "n d"]) -> Float[Array, " n"]:
+def mean_at(posterior: Posterior, x: Float[Array, "n d"]) -> Float[Array, " n"]:
     return posterior.mean(x)
 
 
 def means(posterior: Posterior, data: Data) -> Float[np.ndarray, " n"]:
     """The means at the observations."""
-    return np.asarray(_mean(posterior, jnp.asarray(data.x)))[: data.n]
-
-
-def means_at_pending(posterior: Posterior, data: Data) -> Float[np.ndarray, " k"]:
-    k = len(data.pending)
-    padded = Data.pad(data.pending, np.zeros(k)).x
-    return np.asarray(_mean(posterior, jnp.asarray(padded)))[:k]
+    return np.asarray(mean_at(posterior, jnp.asarray(data.x)))[: data.n]
 
 
 def lowest_mean(posterior: Posterior, data: Data) -> Float[np.ndarray, ""]:

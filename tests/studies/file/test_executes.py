@@ -18,7 +18,7 @@ from neurobo.cli.study import COMMANDS
 from neurobo.studies.file.executes import doubts, executed
 from neurobo.studies.file.reader import read_study
 
-SECURITY = Path(__file__).parents[2] / "SECURITY.md"
+SECURITY = Path(__file__).parents[3] / "SECURITY.md"
 TRAP = """
 from pathlib import Path
 marks = Path(__file__).parent / "marks"
