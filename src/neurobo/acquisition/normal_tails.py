@@ -39,7 +39,7 @@ def _series(k: Array, coefficients: list[float]) -> Array:
     return k * after - last + constant
 
 
-def log_probability(z: Float[Array, " n"]) -> Float[Array, " n"]:
+def log_probability(z: Float[Array, "*n"]) -> Float[Array, "*n"]:
     """log Φ(z), also where Φ(z) underflows: in the same way."""
     size = jnp.where(z > 0, z, -z)
     t = 1 / (1 + size / _BEND)

@@ -23,9 +23,8 @@ from neurobo.search import trust_region as trust
 from neurobo.search.trust_region import RADIUS, Region
 from neurobo.surrogates import gaussian_process as gp
 from neurobo.surrogates import image_evidence, leave_one_out, refit_schedule
-from neurobo.surrogates.hyperparameters import Hyper
+from neurobo.surrogates.hyperparameters import Hyper, Logarithms
 from neurobo.surrogates.posterior import means
-from neurobo.surrogates.refit_schedule import Logarithms
 
 Gammas = float | Literal["evidence", "grid"]
 

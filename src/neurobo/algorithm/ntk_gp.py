@@ -26,9 +26,8 @@ from neurobo.networks.infinite_width import InfiniteWidthMLP
 from neurobo.surrogates import refit_schedule
 from neurobo.surrogates.fantasies import with_fantasies
 from neurobo.surrogates.gaussian_process import GP, GPSurrogate
-from neurobo.surrogates.hyperparameters import Hyper
+from neurobo.surrogates.hyperparameters import Hyper, Logarithms
 from neurobo.surrogates.posterior import Function
-from neurobo.surrogates.refit_schedule import Logarithms
 
 NOISY = 1e-3
 """Variance of noise that counts, in units of the standardised objective."""

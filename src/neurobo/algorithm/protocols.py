@@ -19,8 +19,8 @@ from neurobo.data.trials import Trials
 from neurobo.physics.laws import Laws
 from neurobo.search.trust_region import Region, while_infeasible
 from neurobo.space.search_space import Space
+from neurobo.surrogates.hyperparameters import Logarithms
 from neurobo.surrogates.posterior import Function, Posterior
-from neurobo.surrogates.refit_schedule import Logarithms
 
 
 @dataclass(frozen=True)

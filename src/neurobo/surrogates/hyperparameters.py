@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+Logarithms = tuple[float, ...]
+"""Of hyper-parameters, with or without those of columns."""
+
 
 @dataclass(frozen=True)
 class Hyper:

@@ -20,8 +20,8 @@ from neurobo.data.observations import Data
 from neurobo.networks.infinite_width import InfiniteWidthMLP
 from neurobo.networks.input_maps import warped
 from neurobo.surrogates import marginal_likelihood, refit_schedule
+from neurobo.surrogates.hyperparameters import Logarithms
 from neurobo.surrogates.posterior import Function, Posterior
-from neurobo.surrogates.refit_schedule import Logarithms
 
 MOST = 128
 """Observations that decide: an even share of more."""

@@ -141,7 +141,7 @@ def around(
     assert isinstance(trained, Network)
     network, gamma = trained.network, trained.gamma
     theta = trained.theta if theta is None else theta
-    # Pending points reduce the doubt as soon as they are chosen: it does not depend on values.
+    # Pending points reduce the uncertainty at once: it does not depend on values.
     known = data.with_fantasies(np.zeros(len(data.pending)))
     x, mask = jnp.asarray(known.x), jnp.asarray(known.mask)
     n, r = (jnp.asarray(np.asarray(v, dtype=float)) for v in (nu, ridge))

@@ -115,7 +115,7 @@ def learn(
         for d, nu, ridge in zip(known, hyper.scales, ridges, strict=True)
     ]
     trained = stacked([fit.theta for fit in solve(problems, solver, max_steps=STEPS)])
-    # Pending points reduce the doubt as soon as they are chosen: it does not depend on values.
+    # Pending points reduce the uncertainty at once: it does not depend on values.
     seen = data.with_fantasies(np.zeros(len(data.pending)))
     chosen = landmarks.choose(seen.y, seen.mask)
     arrays = (jnp.asarray(v) for v in (seen.x, seen.mask, ridges))

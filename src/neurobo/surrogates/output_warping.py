@@ -22,7 +22,7 @@ from neurobo.data.observations import Data
 from neurobo.data.scaling import Scale, standardise
 from neurobo.networks.infinite_width import InfiniteWidthMLP
 from neurobo.surrogates import marginal_likelihood, refit_schedule
-from neurobo.surrogates.refit_schedule import Logarithms
+from neurobo.surrogates.hyperparameters import Logarithms
 
 STRENGTHS = (0.0, 1.0, 10.0, 100.0)
 """κ."""

@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 from neurobo.data.content_cache import cached
 from neurobo.data.observations import Data
 from neurobo.networks.infinite_width import InfiniteWidthMLP
-from neurobo.surrogates.hyperparameters import Hyper, unknown
+from neurobo.surrogates.hyperparameters import Hyper, Logarithms, unknown
 from neurobo.surrogates.marginal_likelihood import PRIOR_MEAN, hyper_at, search
 
 MOST = 256
@@ -40,10 +40,6 @@ def scheduled_rows(n: int) -> Int[np.ndarray, " m"]:
 def even_share(n: int, most: int) -> Int[np.ndarray, " m"]:
     """Rows among n, early and late ones alike: all of them, or `most`."""
     return np.linspace(0, n - 1, min(n, most)).astype(int)
-
-
-Logarithms = tuple[float, ...]
-"""Of hyper-parameters, with or without those of columns."""
 
 
 def scheduled(

@@ -37,11 +37,11 @@ from neurobo.physics.laws import Laws
 from neurobo.search import trust_region as trust
 from neurobo.search.trust_region import Region
 from neurobo.space.search_space import Space
+from neurobo.surrogates.hyperparameters import Logarithms
 from neurobo.surrogates.input_warping import InputWarping, input_warping_for
 from neurobo.surrogates.marginal_likelihood import MANY
 from neurobo.surrogates.output_warping import FittedWarping, output_warping_for
 from neurobo.surrogates.posterior import Function, Posterior
-from neurobo.surrogates.refit_schedule import Logarithms
 
 
 @dataclass(frozen=True, eq=False)
