@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 FILE = Path(__file__).with_name("durations.json")
-QUICK = 0.5
+QUICK = 1.0
 """Seconds of all cases of a test function together: shorter ones run every time."""
 ALWAYS = ("tests/test_style.py",)
 

@@ -39,7 +39,7 @@ class OutputWarping:
     lowest: float
     median: float
 
-    def __call__(self, values: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n"]:
+    def __call__(self, values: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
         z = self._away(values)
         if not self.strength:
             return z
@@ -49,7 +49,7 @@ class OutputWarping:
         """Σ log dw/dz."""
         return -float(np.sum(np.log1p(self.strength * np.maximum(self._away(values), 0))))
 
-    def _away(self, values: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n"]:
+    def _away(self, values: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
         """z, where quarters keep the difference of huge numbers finite."""
         unit = self.median / 4 - self.lowest / 4
         with np.errstate(over="ignore"):
