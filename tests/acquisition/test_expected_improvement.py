@@ -44,7 +44,9 @@ def test_log_improvement_is_smooth(x64: None) -> None:
     slope = jax.vmap(jax.grad(lambda t: log_improvement(t[None])[0]))(z)
     assert np.all(np.isfinite(slope))
     assert np.all(np.asarray(slope) >= 0)
-    check_grads(lambda t: log_improvement(t), (jnp.array([-25.0, -19.0, -1.0, 0.5, 3.0]),), 1)
+    check_grads(
+        lambda t: log_improvement(jnp.asarray(t)), (jnp.array([-25.0, -19.0, -1.0, 0.5, 3.0]),), 1
+    )
 
 
 def test_scores_are_what_they_say(x64: None) -> None:
