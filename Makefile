@@ -5,7 +5,7 @@ READY := .venv/.ready
 BENCH := .venv/.ready-bench
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test hebo test-slow test-peers test-wheel lint format bench bench-solver bench-smoke bench-latency bench-results scoreboard clean help
+.PHONY: demo test test-quick durations hebo test-slow test-peers test-wheel lint format bench bench-solver bench-smoke bench-latency bench-results scoreboard clean help
 
 help:                ## list the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*##/\t/'
@@ -27,13 +27,19 @@ $(BENCH): $(READY)
 demo: $(READY)       ## optimise a real problem and print the best point
 	$(BIN)/neurobo demo
 
-test: $(READY)       ## lint, types and the default tests
+test: $(READY)       ## lint, types and the default tests (6 minutes on two cores)
 	$(BIN)/python -m pytest -n 2
+
+test-quick: $(READY)  ## lint, types and the tests that take little time, of every part (90 seconds)
+	$(BIN)/python -m pytest -n 2 --quick
+
+durations: $(READY)  ## measure which tests `make test-quick` leaves out (ten minutes)
+	$(BIN)/python -m pytest -n 0 --stopwatch
 
 test-peers: $(BENCH)  ## the tests that need the bench extra: real peers, COCO, simulators
 	$(BIN)/python -m pytest -n 2 -m peers
 
-test-slow: $(READY)  ## statistics that take too long for every day
+test-slow: $(READY)  ## statistics and long runs, of every algorithm (half an hour on two cores)
 	$(BIN)/python -m pytest -n 2 -m slow
 
 test-wheel: $(READY)  ## build the packages and follow README and quickstart in an empty environment

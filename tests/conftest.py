@@ -46,6 +46,7 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+import durations  # noqa: E402
 import hypothesis  # noqa: E402
 import jax  # noqa: E402
 import optuna  # noqa: E402
@@ -64,3 +65,22 @@ def x64() -> Iterator[None]:
     """The precision the core works in."""
     with jax.enable_x64(True):
         yield
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--quick", action="store_true", help="leave out tests that take long")
+    parser.addoption("--stopwatch", action="store_true", help="write which tests take long")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--stopwatch"):
+        config.pluginmanager.register(durations.Stopwatch())
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--quick"):
+        long = durations.longer()
+        config.hook.pytest_deselected(
+            items=[i for i in items if not durations.is_quick(i.nodeid, long)]
+        )
+        items[:] = [item for item in items if durations.is_quick(item.nodeid, long)]

@@ -1,0 +1,59 @@
+"""How long tests take, so that `make test-quick` can leave out those that take long.
+
+    make durations       # runs the default tests one by one, writes tests/durations.json
+
+Processor time counts: other work on the machine does not change it much. A test that was never
+measured counts as quick.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+FILE = Path(__file__).with_name("durations.json")
+QUICK = 0.5
+"""Seconds of all cases of a test function together: shorter ones run every time."""
+ALWAYS = ("tests/test_style.py",)
+
+
+def longer() -> dict[str, float]:
+    """The test functions that are not quick."""
+    return json.loads(FILE.read_text())
+
+
+def is_quick(node: str, long: dict[str, float]) -> bool:
+    return node.startswith(ALWAYS) or function(node) not in long
+
+
+def function(node: str) -> str:
+    """The name of a test without the case."""
+    return node.partition("[")[0]
+
+
+class Stopwatch:
+    """A pytest plugin that writes how long each test function took, all cases together."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = defaultdict(float)
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        began = _processor()
+        yield
+        self.seconds[function(item.nodeid)] += _processor() - began
+
+    def pytest_sessionfinish(self) -> None:
+        long = {name: round(s, 1) for name, s in sorted(self.seconds.items()) if s > QUICK}
+        FILE.write_text(json.dumps(long, indent=0) + "\n")
+
+
+def _processor() -> float:
+    """Of this process and its finished children."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
