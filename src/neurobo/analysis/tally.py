@@ -33,7 +33,7 @@ class Tally:
     running: Sequence[FrozenTrial]
     waiting: int
     void: int
-    """Lost or interrupted, and begun again."""
+    """Lost, interrupted, or failed by an error of the program: they do not count."""
     replaced: int
     """Results that were corrected, and failures that are evaluated again."""
     sign: float

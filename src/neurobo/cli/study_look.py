@@ -52,10 +52,10 @@ def status(file: File = DEFAULT, as_json: AsJson = False) -> None:
     say(f"{study_file.table.name}: {len(tally.trials)} of {total} trials")
     say(
         f"{len(tally.complete)} complete, {len(tally.failed)} failed, "
-        f"{len(tally.running)} running, {tally.waiting} waiting, "
-        f"{tally.void} lost or interrupted and begun again"
-        + f", {tally.replaced} replaced (corrected or retried)"
-        * bool(tally.replaced)
+        f"{len(tally.running)} running, {tally.waiting} waiting"
+        + f", {tally.void} not counted (lost, interrupted, or an error of the program)"
+        * bool(tally.void)
+        + f", {tally.replaced} replaced (corrected or retried)" * bool(tally.replaced)
     )
     if tally.constrained:
         say(f"{len(tally.feasible)} of {len(tally.complete)} feasible")

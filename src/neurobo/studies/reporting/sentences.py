@@ -120,8 +120,8 @@ def story(found: Findings) -> list[str]:
     ]
     if found.tally.void or found.tally.retried:
         items.append(
-            f"{found.tally.void} trials were lost or interrupted and retried as new trials. "
-            "They do not count."
+            f"{found.tally.void} trials do not count: they were lost or interrupted, or failed by "
+            "an error of the program."
         )
     if found.tally.replaced:
         items.append(

@@ -136,7 +136,7 @@ class Screen:
         if tally.failed:
             parts.append(f"{len(tally.failed)} failed")
         if tally.void:
-            parts.append(f"{tally.void} begun again")
+            parts.append(f"{tally.void} not counted")
         if not parts:
             parts.append("no result yet")
         return Text(" · ".join(parts))
