@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
+import durations
 import pytest
 from benchmarks.test_finals import BENCHMARKS
 from documents import ROOT, documents
@@ -63,3 +64,18 @@ def test_every_room_has_tests_of_its_own() -> None:
     folders = {p.parent.relative_to(ROOT / "tests") for p in (ROOT / "tests").rglob("test_*.py")}
     for folder in folders - {Path("benchmarks")}:
         assert (package / folder).is_dir(), folder
+
+
+def test_quick_tests_cover_every_room_and_long_ones_exist() -> None:
+    long, quick = durations.longer(), set()
+    tests = ROOT / "tests"
+    named = {}
+    for path in tests.rglob("test_*.py"):
+        node = str(path.relative_to(ROOT))
+        named[node] = set(re.findall(r"def (test_\w+)", path.read_text()))
+        if any(f"{node}::{name}" not in long for name in named[node]):
+            quick.add(path.relative_to(tests).parts[0])
+    assert {room.parent.name for room in (ROOT / "src" / "neurobo").glob("*/__init__.py")} <= quick
+    for node in long:
+        file, *_, name = node.split("::")
+        assert name in named.get(file, ()) or "Contract" in node, f"{node}: run `make durations`"
