@@ -11,12 +11,14 @@ import pytest
 from scipy.stats import qmc
 
 import neurobo
+from neurobo.acquisition import failure_regions
 from neurobo.acquisition.constraints import Feasibility
 from neurobo.acquisition.failure_regions import ENOUGH, explained
 from neurobo.data.observations import CRASH, Data
 from neurobo.data.trials import Trials
 from neurobo.errors import InvalidInput, NeuroboWarning
 from neurobo.space.search_space import Space
+from neurobo.surrogates.multi_output import spectrum
 
 BOX: Any = [(-5.0, 5.0), (-5.0, 5.0)]
 
@@ -64,6 +66,22 @@ def test_one_failure_explains_nothing() -> None:
     x = _design(12, 2, 0)
     assert _explained(x, np.arange(12) == 3) == 0.0
     assert _explained(x, np.arange(12) != 3) == 0.0
+
+
+def test_a_long_history_costs_no_more_than_the_fit_of_hyper_parameters(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Twelve eigendecompositions of all outcomes took a second for 800 of them."""
+    sizes = []
+
+    def watched(network: Any, gamma: Any, x: np.ndarray) -> Any:
+        sizes.append(len(x))
+        return spectrum(network, gamma, x)
+
+    monkeypatch.setattr(failure_regions, "spectrum", watched)
+    x = np.random.default_rng(0).uniform(-5, 5, (600, 2))
+    assert _explained(x, np.sum(x, axis=1) > 2) >= ENOUGH
+    assert max(sizes) <= 256
 
 
 def test_failures_at_random_change_no_suggestion() -> None:

@@ -15,6 +15,7 @@ from scipy.special import ndtr
 from neurobo.data.observations import CRASH, Constraint, Data
 from neurobo.networks.architectures import Architecture
 from neurobo.surrogates.multi_output import BIASES, WEIGHTS, spectrum
+from neurobo.surrogates.refit_schedule import scheduled_rows
 
 ENOUGH = 3.0
 """By how much the points must raise the log probability of the outcomes: a factor of 20."""
@@ -36,8 +37,9 @@ def without_random(data: Data, network: Architecture) -> Data:
 
 def explained(crashes: Constraint, network: Architecture) -> float:
     """Σ log p(outcome i | all other outcomes), with the points minus without them."""
-    x = crashes.data.x[: crashes.data.n]
-    failed = crashes.data.values > 0
+    # As hyper-parameters, from the first observations until there are a tenth more, 256 at most.
+    rows = scheduled_rows(crashes.data.n)
+    x, failed = crashes.data.x[rows], crashes.data.values[rows] > 0
     n, count = len(failed), int(np.sum(failed))
     if min(count, n - count) < FEWEST:
         return 0.0
