@@ -54,6 +54,7 @@ def _broken(constraints: Mapping[str, float]) -> float:
 
 Evaluate = Callable[[Params, np.random.Generator], Evaluation]
 """A pure function: all chance comes from the generator."""
+ValueAndConstraints = tuple[float, dict[str, float]]
 Law = Callable[[Callable[[Any], Any], Any], Any]
 """residual(u, x) of a differential equation, zero where it holds; written in JAX."""
 
@@ -126,7 +127,7 @@ class Problem:
 def of_vector(
     name: str,
     summary: str,
-    function: Callable[[Vector], float | tuple[float, Mapping[str, float]]],
+    function: Callable[[Vector], float | ValueAndConstraints],
     bounds: Sequence[tuple[float, float]],
     *,
     best: Sequence[float] | None = None,
@@ -141,7 +142,7 @@ def of_vector(
 def of_function(
     name: str,
     summary: str,
-    function: Callable[[Params], float | tuple[float, Mapping[str, float]]],
+    function: Callable[[Params], float | ValueAndConstraints],
     space: SpaceLike | Space,
     **known: Any,
 ) -> Problem:

@@ -13,15 +13,20 @@ from scipy.optimize import NonlinearConstraint, minimize
 from neurobo.bench.problem import Problem, Vector
 from neurobo.bench.problems import GROUPS, problem, problems
 from neurobo.bench.problems.constrained import PROBLEMS as CONSTRAINED
+from neurobo.bench.problems.designs import PROBLEMS as DESIGNS
 from neurobo.bench.problems.fields import Sides, steady_field
 from neurobo.bench.problems.physics import CELLS, softness, temperature
 from neurobo.bench.problems.physics import PROBLEMS as PHYSICS
+from neurobo.bench.problems.rugged import PROBLEMS as RUGGED
+from neurobo.bench.problems.rugged import needles
 from neurobo.bench.problems.synthetic import PROBLEMS as SYNTHETIC
 from neurobo.bench.problems.synthetic import gp_powers, michalewicz_best
 from neurobo.errors import InvalidInput
 from neurobo.space.search_space import Params
 
-OURS = SYNTHETIC + CONSTRAINED + PHYSICS
+NEEDLES = tuple(needles(dim, instance) for dim, instance in ((1, 0), (4, 1), (4, 2), (10, 3)))
+LISTED = SYNTHETIC + RUGGED + CONSTRAINED + DESIGNS + PHYSICS
+OURS = LISTED + NEEDLES
 CHANCE = np.random.default_rng(0)
 
 
@@ -70,7 +75,7 @@ def test_an_unknown_name_is_refused() -> None:
         problem("bran")
 
 
-@pytest.mark.parametrize("given", OURS, ids=names(OURS))
+@pytest.mark.parametrize("given", LISTED, ids=names(LISTED))
 def test_every_record_is_complete(given: Problem) -> None:
     assert given.source
     assert given.summary
@@ -152,6 +157,40 @@ def test_which_optima_are_marked_as_centred() -> None:
     assert not centred & {"branin-2", "levy-15", "hartmann-6", "rosenbrock-40"}
 
 
+# --- rugged
+
+
+def test_langermann_has_no_lower_valley() -> None:
+    given, grid = problem("langermann-2"), np.linspace(0, 10, 401)
+    lowest = min(value(given, {"x0": x, "x1": y}) for x in grid for y in grid)
+    assert 0 < given.regret(lowest) < 0.1
+
+
+def test_an_instance_of_needles_is_always_the_same_function() -> None:
+    assert problem("needles-4-1").best == needles(4, 1).best
+    assert problem("needles-4-1").best != problem("needles-4-2").best
+    assert problem("needles-4-1").budget == 100
+
+
+def test_needles_stand_apart() -> None:
+    """Along an axis through the optimum, every well has the same width and stands higher."""
+    given = problem("needles-3-1")
+    assert given.best is not None
+    x = np.linspace(0, 1, 2001)
+    along = np.array([value(given, given.best | {"x0": float(t)}) for t in x])
+    inner = along[1:-1]
+    wells = np.flatnonzero((inner < along[:-2]) & (inner < along[2:])) + 1
+    assert 2 <= len(wells) <= 3
+    assert np.sort(along[wells])[1] > 0.1
+    assert np.sort(along[wells])[0] == pytest.approx(0, abs=1e-3)
+
+
+@pytest.mark.parametrize("name", ["needles-0-1", "needles-101-1"])
+def test_needles_without_dimensions_are_refused(name: str) -> None:
+    with pytest.raises(InvalidInput, match="D from 1 to 100"):
+        problem(name)
+
+
 # --- constrained
 
 
@@ -165,6 +204,10 @@ def test_which_optima_are_marked_as_centred() -> None:
         ("gardner-2", 0.0177, 20000),  # five million points
         ("gas-compressor-4", 0.5231, 4000),  # five million points
         ("speed-reducer-7", 0.000963, 40000),  # five million points
+        ("tension-spring-3", 0.00741, 20000),  # five million points
+        ("three-bar-truss-2", 0.2184, 4000),  # five million points
+        ("himmelblau-5", 0.2696, 4000),  # five million points
+        ("stepped-cantilever-10", 0.00568, 20000),  # five million points
     ],
 )
 def test_the_feasible_share(name: str, share: float, n: int) -> None:
@@ -174,16 +217,15 @@ def test_the_feasible_share(name: str, share: float, n: int) -> None:
     assert np.mean(feasible) == pytest.approx(share, abs=4 * np.sqrt(share * (1 - share) / n))
 
 
-@pytest.mark.parametrize("name", ["gas-compressor-4", "speed-reducer-7"])
-def test_a_solver_finds_no_better_design(name: str) -> None:
-    given = problem(name)
+@pytest.mark.parametrize("given", DESIGNS, ids=names(DESIGNS))
+def test_a_solver_finds_no_better_design(given: Problem) -> None:
     assert given.optimum is not None
-    optimum, (low, high) = given.optimum, box(given)
+    size, (low, high) = abs(given.optimum), box(given)
     rng = np.random.default_rng(0)
 
     def at(u: Vector) -> tuple[float, Vector]:
         found = given.evaluate(as_params(given, low + u * (high - low)), CHANCE)
-        return found.value / optimum, np.array(list(found.constraints.values()))
+        return found.value / size, np.array(list(found.constraints.values()))
 
     reached = []
     for start in rng.uniform(0, 1, (10, given.dim)):
@@ -197,7 +239,7 @@ def test_a_solver_finds_no_better_design(name: str) -> None:
         )
         if at(found.x)[1].max() <= 1e-8:
             reached.append(found.fun)
-    assert min(reached) == pytest.approx(1, abs=1e-6)
+    assert min(reached) == pytest.approx(given.optimum / size, abs=1e-6)
 
 
 def test_gardners_other_island_is_worse() -> None:
@@ -211,6 +253,18 @@ def test_gardners_other_island_is_worse() -> None:
 def test_the_designs_have_their_published_optima() -> None:
     assert problem("gas-compressor-4").optimum == pytest.approx(2.9648954173e6, rel=1e-9)
     assert problem("speed-reducer-7").optimum == pytest.approx(2.9944244658e3, rel=1e-9)
+    assert problem("tension-spring-3").optimum == pytest.approx(1.2665232788e-2, rel=1e-9)
+    assert problem("three-bar-truss-2").optimum == pytest.approx(2.6389584338e2, rel=1e-9)
+    assert problem("himmelblau-5").optimum == pytest.approx(-30665.538671783, rel=1e-12)
+    assert problem("heat-exchanger-8").optimum == pytest.approx(7049.24802052867, rel=1e-12)
+
+
+def test_the_cantilevers_published_volume_leaves_out_the_deflection() -> None:
+    given = problem("stepped-cantilever-10")
+    height = (6 * 50_000 * np.arange(500, 0, -100) * 20 / 14_000) ** (1 / 3)
+    found = given.evaluate(as_params(given, np.concatenate([height / 20, height])), CHANCE)
+    assert found.value == pytest.approx(61914.79, abs=0.01)
+    assert [name for name, c in found.constraints.items() if c > 1e-8] == ["deflection"]
 
 
 def test_one_broken_constraint_is_enough() -> None:

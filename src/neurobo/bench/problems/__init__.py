@@ -8,10 +8,12 @@ from neurobo.bench.problems import (
     bbob,
     constrained,
     control,
+    designs,
     documents,
     images,
     physics,
     pushing,
+    rugged,
     synthetic,
 )
 from neurobo.bench.wrappers import wrap
@@ -19,7 +21,9 @@ from neurobo.errors import InvalidInput, did_you_mean
 
 GROUPS: dict[str, tuple[Problem, ...]] = {
     "synthetic": synthetic.PROBLEMS,
+    "rugged": rugged.PROBLEMS,
     "constrained": constrained.PROBLEMS,
+    "designs": designs.PROBLEMS,
     "physics": physics.PROBLEMS,
     "control": control.PROBLEMS + pushing.PROBLEMS,
     "automl": automl.PROBLEMS,
@@ -40,9 +44,12 @@ def problem(name: str, seed: int = 0) -> Problem:
     base, *wrappers = name.split("+")
     if (which := bbob.parse(base)) is not None:
         return wrap(bbob.bbob(*which), wrappers, seed)
+    if (instance := rugged.parse(base)) is not None:
+        return wrap(rugged.needles(*instance), wrappers, seed)
     if base not in _BY_NAME:
         hint = did_you_mean(base, problems())
         raise InvalidInput(
-            f"a problem must be one of {problems()} or bbob-fF-dD-iI, got {base!r}{hint}"
+            f"a problem must be one of {problems()}, bbob-fF-dD-iI or needles-D-I, "
+            f"got {base!r}{hint}"
         )
     return wrap(_BY_NAME[base], wrappers, seed)
