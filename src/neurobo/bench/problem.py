@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from neurobo.bench.conditions import When, active, check_when, is_active
+from neurobo.space.distributions import contains
 from neurobo.space.search_space import Params, Space, SpaceLike
 
 Vector = Float[np.ndarray, " d"]
@@ -76,6 +78,8 @@ class Problem:
     best: Params | None = None
     """One point that has it."""
     constraints: tuple[str, ...] = ()
+    when: When = field(default_factory=dict)
+    """Which parameters exist only for some values of others."""
     laws: tuple[Law, ...] = ()
     """Differential equations that the function obeys, in the space's own coordinates."""
     pool: Callable[[], Mapping[str, np.ndarray]] | None = None
@@ -87,6 +91,9 @@ class Problem:
     """Whether the formula holds, with the same lowest value, outside the box too, so that the
     problem can be shifted and rotated."""
 
+    def __post_init__(self) -> None:
+        check_when(self.when, self.space.distributions)
+
     @property
     def dim(self) -> int:
         return len(self.space.distributions)
@@ -94,7 +101,7 @@ class Problem:
     @property
     def centred(self) -> bool:
         """Whether the optimum sits in the middle of the box, which flatters many methods."""
-        if self.best is None or not self.space.numeric.all():
+        if self.best is None or self.when or not self.space.numeric.all():
             return False
         return bool(np.abs(self.space.encode([self.best])).max() < 0.05)
 
@@ -106,6 +113,8 @@ class Problem:
             kinds.add("mixed")
         if self.constraints:
             kinds.add("constraints")
+        if self.when:
+            kinds.add("conditional")
         if self.pool is not None:
             kinds = {"pool"}
         if self.batch > 1:
@@ -116,6 +125,17 @@ class Problem:
     def offers(self) -> frozenset[str]:
         """What an optimiser may be told, and can do without."""
         return frozenset({"laws"} if self.laws else ())
+
+    def active(self, params: Params) -> Params:
+        """A value for every parameter of the space, without those that do not exist then."""
+        return active(params, self.when)
+
+    def contains(self, params: Params) -> bool:
+        """Whether these are the values of a point: of the active parameters and no others."""
+        names = [name for name in self.space.distributions if is_active(name, params, self.when)]
+        return params.keys() == set(names) and all(
+            contains(self.space.distributions[name], params[name]) for name in names
+        )
 
     def regret(self, value: float) -> float:
         return math.nan if self.optimum is None else value - self.optimum

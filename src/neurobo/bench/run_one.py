@@ -54,11 +54,12 @@ def run_on(
             seed=job.seed,
             noisy=problem.noisy,
             constraints=problem.constraints,
+            when=problem.when,
             laws=problem.laws,
             pool=None if problem.pool is None else problem.pool(),
         )
     )
-    start = start_design(space, job.n_start, job.seed)
+    start = [problem.active(p) for p in start_design(space, job.n_start, job.seed)]
     points: list[Params] = []
     outcomes: list[Evaluation] = []
     clock = _Clock()
@@ -70,7 +71,7 @@ def run_on(
                 size = min(problem.batch, job.budget - number)
                 asked = [optimiser.ask() for _ in range(size)]
             params = start[number] if number < len(start) else asked.pop(0)
-        if not space.contains(params):
+        if not problem.contains(params):
             raise NeuroboError(f"a method must ask for points of the space, got {params}")
         began = time.perf_counter()
         outcome = _evaluate(problem, params, np.random.default_rng([job.seed, number]))

@@ -155,7 +155,7 @@ def ranges(problem: Problem, n: int = 4096) -> Ranges:
         points = map(space.params, low + unit * (high - low))
     else:
         points = map(space.decode, space.from_unit(unit))
-    found = [problem.evaluate(params, rng) for params in points]
+    found = [problem.evaluate(problem.active(params), rng) for params in points]
     values = [o.noiseless for o in found] + ([] if problem.optimum is None else [problem.optimum])
     limits = {
         name: [o.noiseless_constraints.get(name, math.nan) for o in found]

@@ -154,6 +154,7 @@ def list_problems(as_json: bool) -> None:
             "budget": p.budget,
             "optimum": p.optimum,
             "constraints": list(p.constraints),
+            "conditional": sorted(p.when),
             "laws": len(p.laws),
             "pool": p.pool is not None,
             "noisy": p.noisy,
@@ -172,6 +173,7 @@ def list_problems(as_json: bool) -> None:
         for p in members:
             notes = [
                 f"{len(p.constraints)} constraints" if p.constraints else "",
+                "conditional" if p.when else "",
                 f"{len(p.laws)} laws" if p.laws else "",
                 "pool" if p.pool is not None else "",
                 "noisy" if p.noisy else "",
@@ -183,7 +185,9 @@ def list_problems(as_json: bool) -> None:
         out.print(table)
         out.print()
     out.print(
-        "Also bbob-fF-dD-iI (COCO's functions F in D dimensions, instance I).\n"
+        "Also bbob-fF-dD-iI (COCO's functions F in D dimensions, instance I), needles-D-I (narrow\n"
+        "wells in D dimensions, instance I) and yahpo-SCENARIO-INSTANCE (tuning tasks of YAHPO Gym,\n"
+        "whose data --data or NEUROBO_YAHPO names).\n"
         "Wrappers: +shift +rotate +noise=S +variance=S +failures=P +delay=S"
     )
 

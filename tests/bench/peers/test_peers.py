@@ -178,7 +178,7 @@ def test_every_method_is_described() -> None:
         assert found.name == name
         assert found.summary
         assert found.packages
-        assert found.handles <= {"mixed", "constraints", "pool", "batch"}
+        assert found.handles <= {"mixed", "constraints", "conditional", "pool", "batch"}
         assert found.ours == (name in neurobo.algorithms())
 
 

@@ -76,7 +76,7 @@ def _ours(name: str) -> Method:
         describe(name),
         partial(_neuro_sampler, name),
         packages=("neurobo", "jax", "optuna"),
-        handles=frozenset({"mixed", "constraints", "pool", "batch"}),
+        handles=frozenset({"mixed", "constraints", "conditional", "pool", "batch"}),
         needs=frozenset({"laws"} if name == WITH_LAWS else ()),
         ours=True,
     )
@@ -95,7 +95,8 @@ def _neuro_sampler(name: str, task: Task, **options: Any) -> Optimiser:
         build(name, **options),
         seed=task.seed,
         n_startup_trials=task.n_start,
-        search_space=task.space.distributions,
+        # Conditions are not declared: the sampler sees which parameters each trial has.
+        search_space=None if task.when else task.space.distributions,
         pool=task.pool,
         physics=[_pde(law) for law in task.laws] if name == WITH_LAWS else None,
     )

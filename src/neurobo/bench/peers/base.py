@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from neurobo.bench.conditions import When
 from neurobo.bench.problem import Evaluation, Law
 from neurobo.errors import InvalidInput
 from neurobo.space.search_space import Params, Space
@@ -25,6 +26,8 @@ class Task:
     """How many points of the common start design are told before the first `ask`."""
     seed: int
     constraints: tuple[str, ...] = ()
+    when: When = field(default_factory=dict)
+    """Which parameters exist only for some values of others; points have the active ones only."""
     laws: tuple[Law, ...] = ()
     pool: Mapping[str, np.ndarray] | None = None
     noisy: bool = False
@@ -56,7 +59,7 @@ class Method:
     packages: tuple[str, ...]
     """Distributions whose versions a record keeps."""
     handles: frozenset[str] = frozenset()
-    """Among "mixed", "constraints", "pool" and "batch"; boxes are always handled."""
+    """Among "mixed", "constraints", "conditional", "pool" and "batch"; boxes are always handled."""
     needs: frozenset[str] = frozenset()
     """What a problem must have for the method to make sense."""
     ours: bool = False

@@ -13,9 +13,11 @@ from optuna.samplers import BaseSampler
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 
+from neurobo.bench.conditions import is_active
 from neurobo.bench.peers.base import Method, Task
 from neurobo.bench.problem import Evaluation
 from neurobo.errors import require
+from neurobo.running.loop import ask
 from neurobo.space.search_space import Params
 
 AfterStart = Callable[[Sequence[FrozenTrial]], BaseSampler]
@@ -26,7 +28,7 @@ class OptunaOptimiser:
     """A study in memory whose first trials are the start design."""
 
     def __init__(self, task: Task, sampler: BaseSampler | AfterStart) -> None:
-        self._distributions = task.space.distributions
+        self._distributions, self._when = task.space.distributions, task.when
         with _quiet():
             self._study: Study = optuna.create_study()
         self._sampler = sampler
@@ -36,9 +38,13 @@ class OptunaOptimiser:
         if not isinstance(self._sampler, BaseSampler):
             self._sampler = self._sampler(self._study.get_trials(deepcopy=False))
         self._study.sampler = self._sampler
-        trial = self._study.ask(self._distributions)
+        trial = self._study.ask()
         self._asked.append(trial)
-        return {name: trial.params[name] for name in self._distributions}
+        params: Params = {}
+        for name, distribution in self._distributions.items():
+            if is_active(name, params, self._when):
+                params[name] = ask(trial, name, distribution)
+        return params
 
     def tell(self, params: Params, outcome: Evaluation) -> None:
         failed = not math.isfinite(outcome.value)
@@ -57,7 +63,7 @@ class OptunaOptimiser:
                     state=state,
                     value=value,
                     params=params,
-                    distributions=self._distributions,
+                    distributions={name: self._distributions[name] for name in params},
                     constraints=constraints,
                 )
             )
@@ -140,14 +146,14 @@ METHODS = (
         "Optuna's default: tree-structured Parzen estimators.",
         tpe,
         packages=("optuna",),
-        handles=frozenset({"mixed", "constraints", "batch"}),
+        handles=frozenset({"mixed", "constraints", "conditional", "batch"}),
     ),
     Method(
         "optuna-gp",
         "Optuna's Gaussian process sampler (log-EI).",
         gp,
         packages=("optuna", "torch"),
-        handles=frozenset({"mixed", "constraints", "batch"}),
+        handles=frozenset({"mixed", "constraints", "conditional", "batch"}),
     ),
     Method(
         "optuna-cmaes",

@@ -73,12 +73,12 @@ class PlainSpace:
         self._fixed = {p.name: p.value(p.low) for p in every if p.distribution.single()}
 
     def numbers(self, params: Params) -> dict[str, float | int]:
-        return {p.name: p.number(params[p.name]) for p in self.parameters}
+        return {p.name: p.number(params[p.name]) for p in self.parameters if p.name in params}
 
     def params(self, numbers: Mapping[str, Any]) -> Params:
-        free = {p.name: p.value(numbers[p.name]) for p in self.parameters}
+        free = {p.name: p.value(numbers[p.name]) for p in self.parameters if p.name in numbers}
         both = {**self._fixed, **free}
-        return {name: both[name] for name in self._names}
+        return {name: both[name] for name in self._names if name in both}
 
 
 class WorstSoFar:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.stats import qmc
 
+from neurobo.bench.conditions import active
 from neurobo.bench.peers.base import Method, Task
 from neurobo.bench.problem import Evaluation
 from neurobo.errors import SpaceExhausted
@@ -18,7 +19,7 @@ class Random:
     """Uniform in the encoded space; without repeats where candidates are chosen from a pool."""
 
     def __init__(self, task: Task) -> None:
-        self._space = task.space
+        self._space, self._when = task.space, task.when
         self._rng = np.random.default_rng([task.seed, _STREAM])
         self._told: set[tuple[object, ...]] = set()
         self._queue = None
@@ -28,7 +29,7 @@ class Random:
     def ask(self) -> Params:
         if self._queue is None:
             unit = self._rng.random((1, self._space.n_parameters))
-            return self._space.decode(self._space.from_unit(unit)[0])
+            return active(self._space.decode(self._space.from_unit(unit)[0]), self._when)
         for index in self._queue:
             params = self._space.decode(self._space.by_index(np.array([index]))[0])
             if _point(params) not in self._told:
@@ -46,13 +47,13 @@ class Sobol:
     """A scrambled Sobol sequence."""
 
     def __init__(self, task: Task) -> None:
-        self._space = task.space
+        self._space, self._when = task.space, task.when
         rng = np.random.default_rng([task.seed, _STREAM])
         self._sequence = qmc.Sobol(task.space.n_parameters, rng=rng)
 
     def ask(self) -> Params:
         unit = np.asarray(self._sequence.random(1))
-        return self._space.decode(self._space.from_unit(unit)[0])
+        return active(self._space.decode(self._space.from_unit(unit)[0]), self._when)
 
     def tell(self, params: Params, outcome: Evaluation) -> None:
         pass
@@ -68,13 +69,13 @@ METHODS = (
         "Uniform random points.",
         Random,
         packages=("numpy",),
-        handles=frozenset({"mixed", "constraints", "pool", "batch"}),
+        handles=frozenset({"mixed", "constraints", "conditional", "pool", "batch"}),
     ),
     Method(
         "sobol",
         "Points of a scrambled Sobol sequence (SciPy).",
         Sobol,
         packages=("scipy",),
-        handles=frozenset({"mixed", "constraints", "batch"}),
+        handles=frozenset({"mixed", "constraints", "conditional", "batch"}),
     ),
 )

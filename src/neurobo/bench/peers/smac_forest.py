@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from neurobo.bench.conditions import When
 from neurobo.bench.peers.base import Method, Task
 from neurobo.bench.peers.plain import Plain, PlainSpace, WorstSoFar
 from neurobo.bench.problem import Evaluation
@@ -32,6 +33,7 @@ class Smac:
         self._space = PlainSpace(task.space)
         self._configspace = configspace.ConfigurationSpace()
         self._configspace.add([_parameter(configspace, p) for p in self._space.parameters])
+        self._configspace.add(_conditions(configspace, self._configspace, self._space, task.when))
         self._configuration: Any = configspace.Configuration
         # SMAC writes what it does; the folder goes with this object.
         folder = Path(tempfile.mkdtemp(prefix="neurobo-smac-"))
@@ -85,6 +87,20 @@ def _parameter(configspace: Any, plain: Plain) -> Any:
     return kind(plain.name, plain.low, plain.high, log=plain.log)
 
 
+def _conditions(module: Any, configspace: Any, space: PlainSpace, when: When) -> list[Any]:
+    plain = {p.name: p for p in space.parameters}
+    found = []
+    for child, parents in when.items():
+        each = [
+            module.InCondition(
+                configspace[child], configspace[parent], [plain[parent].number(v) for v in values]
+            )
+            for parent, values in parents.items()
+        ]
+        found.append(each[0] if len(each) == 1 else module.AndConjunction(*each))
+    return found
+
+
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Without SMAC's lines about its initial design and random fill-ins."""
@@ -103,6 +119,6 @@ METHODS = (
         "SMAC3 with a random forest (its facade for hyper-parameters).",
         Smac,
         packages=("smac", "ConfigSpace", "scikit-learn"),
-        handles=frozenset({"mixed"}),
+        handles=frozenset({"mixed", "conditional"}),
     ),
 )
