@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from neurobo.bench.conditions import When, active, check_when, is_active
+from neurobo.errors import InvalidInput
 from neurobo.space.distributions import contains
 from neurobo.space.search_space import Params, Space, SpaceLike
 
@@ -130,12 +131,20 @@ class Problem:
         """A value for every parameter of the space, without those that do not exist then."""
         return active(params, self.when)
 
-    def contains(self, params: Params) -> bool:
-        """Whether these are the values of a point: of the active parameters and no others."""
+    def check(self, params: Params) -> None:
+        """Refuse what is not a point: values of the active parameters and no others."""
         names = [name for name in self.space.distributions if is_active(name, params, self.when)]
-        return params.keys() == set(names) and all(
-            contains(self.space.distributions[name], params[name]) for name in names
-        )
+        if params.keys() != set(names):
+            raise InvalidInput(
+                f"a point must give every parameter that it has, {names}, and no others, got "
+                f"{list(params)}"
+            )
+        for name in names:
+            distribution = self.space.distributions[name]
+            if not contains(distribution, params[name]):
+                raise InvalidInput(
+                    f"the value of {name!r} must lie in {distribution}, got {params[name]!r}"
+                )
 
     def regret(self, value: float) -> float:
         return math.nan if self.optimum is None else value - self.optimum

@@ -20,7 +20,7 @@ from neurobo.bench.problem import Evaluation, Problem
 from neurobo.bench.problems import bbob, problem
 from neurobo.bench.records import Job, Record
 from neurobo.bench.source import latest, source
-from neurobo.errors import MissingPackage, NeuroboError
+from neurobo.errors import InvalidInput, MissingPackage, NeuroboError
 from neurobo.search.initial_design import start_point
 from neurobo.space.search_space import Params, Space
 
@@ -71,8 +71,12 @@ def run_on(
                 size = min(problem.batch, job.budget - number)
                 asked = [optimiser.ask() for _ in range(size)]
             params = start[number] if number < len(start) else asked.pop(0)
-        if not problem.contains(params):
-            raise NeuroboError(f"a method must ask for points of the space, got {params}")
+        try:
+            problem.check(params)
+        except InvalidInput as error:
+            raise NeuroboError(
+                f"a method must ask for points of the space, got {params}: {error}"
+            ) from None
         began = time.perf_counter()
         outcome = _evaluate(problem, params, np.random.default_rng([job.seed, number]))
         objective_seconds += time.perf_counter() - began

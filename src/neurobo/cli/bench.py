@@ -185,9 +185,8 @@ def list_problems(as_json: bool) -> None:
         out.print(table)
         out.print()
     out.print(
-        "Also bbob-fF-dD-iI (COCO's functions F in D dimensions, instance I), needles-D-I (narrow\n"
-        "wells in D dimensions, instance I) and yahpo-SCENARIO-INSTANCE (tuning tasks of YAHPO Gym,\n"
-        "whose data --data or NEUROBO_YAHPO names).\n"
+        "Also bbob-fF-dD-iI (COCO's function F in D dimensions, instance I), needles-D-I (narrow\n"
+        "wells in D dimensions, instance I) and yahpo-SCENARIO-TASK (tuning tasks of YAHPO Gym).\n"
         "Wrappers: +shift +rotate +noise=S +variance=S +failures=P +delay=S"
     )
 

@@ -6,6 +6,7 @@ from neurobo.bench.problem import Problem
 from neurobo.bench.problems import (
     automl,
     bbob,
+    conditional,
     constrained,
     control,
     designs,
@@ -15,6 +16,7 @@ from neurobo.bench.problems import (
     pushing,
     rugged,
     synthetic,
+    yahpo,
 )
 from neurobo.bench.wrappers import wrap
 from neurobo.errors import InvalidInput, did_you_mean
@@ -27,6 +29,7 @@ GROUPS: dict[str, tuple[Problem, ...]] = {
     "physics": physics.PROBLEMS,
     "control": control.PROBLEMS + pushing.PROBLEMS,
     "automl": automl.PROBLEMS,
+    "conditional": conditional.PROBLEMS,
     "images": images.PROBLEMS,
     "documents": documents.PROBLEMS,
 }
@@ -42,14 +45,25 @@ def problems() -> list[str]:
 def problem(name: str, seed: int = 0) -> Problem:
     """The problem of this name; `seed` chooses the instance where a wrapper wants one."""
     base, *wrappers = name.split("+")
-    if (which := bbob.parse(base)) is not None:
-        return wrap(bbob.bbob(*which), wrappers, seed)
-    if (instance := rugged.parse(base)) is not None:
-        return wrap(rugged.needles(*instance), wrappers, seed)
-    if base not in _BY_NAME:
-        hint = did_you_mean(base, problems())
+    return wrap(_of_a_family(base) or _listed(base), wrappers, seed)
+
+
+def _of_a_family(name: str) -> Problem | None:
+    """The problem of a family whose members are too many to list, or None for any other name."""
+    if (coco := bbob.parse(name)) is not None:
+        return bbob.bbob(*coco)
+    if (instance := rugged.parse(name)) is not None:
+        return rugged.needles(*instance)
+    if (task := yahpo.parse(name)) is not None:
+        return yahpo.yahpo(*task)
+    return None
+
+
+def _listed(name: str) -> Problem:
+    if name not in _BY_NAME:
+        hint = did_you_mean(name, problems())
         raise InvalidInput(
-            f"a problem must be one of {problems()}, bbob-fF-dD-iI or needles-D-I, "
-            f"got {base!r}{hint}"
+            f"a problem must be one of {problems()}, bbob-fF-dD-iI, needles-D-I or "
+            f"yahpo-SCENARIO-TASK, got {name!r}{hint}"
         )
-    return wrap(_BY_NAME[base], wrappers, seed)
+    return _BY_NAME[name]

@@ -17,7 +17,7 @@ from jaxtyping import Float, Int
 from neurobo.bench.problem import Problem, of_function
 from neurobo.errors import require
 from neurobo.space.distributions import categorical, float_range
-from neurobo.space.search_space import Params, Space, SpaceLike
+from neurobo.space.search_space import Params, SpaceLike
 from neurobo.training.blas_threads import one_blas_thread
 
 FOLDS = 3
@@ -25,6 +25,9 @@ IMAGES = 900
 """How many of the 1797 digits models are tuned on."""
 SOURCE = "after Dai et al. 2022, Sample-Then-Optimize Batch Neural Thompson Sampling, 5.2"
 
+Inputs = Float[np.ndarray, "n d"]
+Chances = Callable[[Inputs, np.ndarray, Inputs], Float[np.ndarray, "m classes"]]
+"""Fits to inputs and their classes; the chances of every class for other inputs."""
 Fold = tuple[Int[np.ndarray, " train"], Int[np.ndarray, " test"]]
 
 
@@ -50,24 +53,29 @@ def _forest(p: Params) -> float:
     return float(np.mean((targets - predicted) ** 2) / np.var(targets))
 
 
-def _reading_forest(p: Params) -> float:
-    """The mean log-loss of reading digits."""
-    inputs, targets = (values[:IMAGES] for values in _data("digits"))
-    chances = np.empty((len(targets), 10))
+def log_loss(data: str, chances: Chances) -> float:
+    """The mean log-loss of telling classes apart, cross-validated; of the digits not all images."""
+    inputs, targets = _data(data)
+    inputs, targets = inputs[:IMAGES], targets[:IMAGES]
+    found = np.empty((len(targets), targets.max() + 1))
     for train, test in _folds(targets):
-        model = require("sklearn.ensemble").RandomForestClassifier(**p, n_jobs=1, random_state=0)
-        chances[test] = model.fit(inputs[train], targets[train]).predict_proba(inputs[test])
-    return float(require("sklearn.metrics").log_loss(targets, chances))
+        found[test] = chances(inputs[train], targets[train], inputs[test])
+    return float(require("sklearn.metrics").log_loss(targets, found))
+
+
+def _fitted(model: Any) -> Chances:
+    return lambda train, targets, test: model.fit(train, targets).predict_proba(test)
+
+
+def _reading_forest(p: Params) -> float:
+    forest = require("sklearn.ensemble").RandomForestClassifier
+    return log_loss("digits", _fitted(forest(**p, n_jobs=1, random_state=0)))
 
 
 def _boosting(p: Params) -> float:
-    """The mean log-loss: far finer than counting the few errors among 569 patients."""
-    inputs, targets = _data("breast_cancer")
-    chances = np.empty((len(targets), 2))
-    for train, test in _folds(targets):
-        model = require("sklearn.ensemble").GradientBoostingClassifier(**p, random_state=0)
-        chances[test] = model.fit(inputs[train], targets[train]).predict_proba(inputs[test])
-    return float(require("sklearn.metrics").log_loss(targets, chances))
+    """The log-loss is far finer than counting the few errors among 569 patients."""
+    boosting = require("sklearn.ensemble").GradientBoostingClassifier
+    return log_loss("breast_cancer", _fitted(boosting(**p, random_state=0)))
 
 
 def _network(p: Params) -> float:
@@ -93,21 +101,26 @@ def _network(p: Params) -> float:
     return wrong / len(targets)
 
 
-def _tuning(
-    name: str, summary: str, error: Callable[[Params], float], space: SpaceLike, **known: Any
+def tuning(
+    name: str,
+    summary: str,
+    error: Callable[[Params], float],
+    space: SpaceLike,
+    *,
+    source: str = SOURCE,
+    **known: Any,
 ) -> Problem:
-    checked = Space.of(space)
-
     def measure(params: Params) -> float:
-        settings = checked.params(params)
+        problem.check(params)
         with one_blas_thread():  # more of them would change the last digits, and take longer
-            return error(settings)
+            return error(params)
 
-    return of_function(name, summary, measure, checked, source=SOURCE, **known)
+    problem = of_function(name, summary, measure, space, source=source, **known)
+    return problem
 
 
 PROBLEMS = (
-    _tuning(
+    tuning(
         "forest-diabetes-6",
         "random forest on the diabetes data: cross-validated share of variance left over",
         _forest,
@@ -121,7 +134,7 @@ PROBLEMS = (
         },
         budget=50,
     ),
-    _tuning(
+    tuning(
         "forest-digits-6",
         f"random forest on {IMAGES} images of digits: cross-validated log-loss",
         _reading_forest,
@@ -135,7 +148,7 @@ PROBLEMS = (
         },
         budget=50,
     ),
-    _tuning(
+    tuning(
         "boosting-cancer-9",
         "gradient boosting on the breast cancer data: cross-validated log-loss",
         _boosting,
@@ -152,7 +165,7 @@ PROBLEMS = (
         },
         budget=100,
     ),
-    _tuning(
+    tuning(
         "mlp-digits-9",
         f"small neural network on {IMAGES} images of digits: cross-validated share misread",
         _network,

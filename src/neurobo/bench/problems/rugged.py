@@ -21,6 +21,8 @@ SHARPNESS = 2
 """The power of the cosine that makes a well: at half its depth it is a quarter of a period wide."""
 BOWL = 4.0
 """The bowl's height at a distance of the whole box, in depths of a well."""
+LOW_WAVES = 3.0
+HIGH_WAVES = 4.0
 _NAME = re.compile(r"needles-(\d+)-(\d+)")
 
 _LANGERMANN_C = np.array([1.0, 2.0, 5.0, 2.0, 3.0])
@@ -50,7 +52,7 @@ def needles(dim: int, instance: int) -> Problem:
     """
     rng = np.random.default_rng([dim, instance])
     place = rng.uniform(0.1, 0.9, dim)
-    waves = rng.uniform(2.0, 3.0, dim)
+    waves = rng.uniform(LOW_WAVES, HIGH_WAVES, dim)
     depth = rng.uniform(1.0, 3.0, dim)
 
     def function(x: Vector) -> float:
