@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from neurobo.bench.peers import method, methods
-from neurobo.bench.problems import problem
+from neurobo.bench.problems import problem, yahpo
 from neurobo.bench.records import Job
 from neurobo.errors import InvalidInput, check_choice, check_number
 from neurobo.search.initial_design import default_size, paper_size
@@ -69,6 +69,32 @@ CBO_BUDGETS = {
         ("speed-reducer-7", 100),
     )
 }
+
+# Without noise; each with its own units.
+DESIGN_BUDGETS = {
+    "constrained-branin-2": 60,
+    "simionescu-2": 60,
+    "gardner-2": 60,
+    "constrained-ackley-5": 80,
+    "constrained-hartmann-6": 80,
+    "three-bar-truss-2": 60,
+    "tension-spring-3": 80,
+    "gas-compressor-4": 80,
+    "himmelblau-5": 80,
+    "speed-reducer-7": 80,
+    "heat-exchanger-8": 80,
+    "stepped-cantilever-10": 80,
+}
+# Other instances of the needles are for tuning.
+RUGGED = ("schwefel-3", "langermann-2", *(f"needles-4-{i}" for i in range(1, 11)))
+CONDITIONAL = ("conditional-tree-9", "model-choice-cancer-14", "layers-digits-8")
+CONDITIONAL_METHODS = (
+    "auto",
+    "optuna-tpe:multivariate=true,group=true",
+    "optuna-gp",
+    "smac-forest",
+    "random",
+)
 
 PEERS_BUDGETS = {
     "branin-2+shift": 40,
@@ -195,6 +221,41 @@ SUITES = {
                 "admmbo",
             ),
             budgets=CBO_BUDGETS,
+        ),
+        Suite(
+            "designs",
+            "unknown constraints without noise: engineering designs, whose constraints span orders "
+            "of magnitude, and the problems of `cbo`",
+            tuple(DESIGN_BUDGETS),
+            ("auto", "neural-cbo", "scbo", "botorch-logei", "optuna-gp", "optuna-tpe", "random"),
+            budgets=DESIGN_BUDGETS,
+        ),
+        Suite(
+            "rugged",
+            "many deep wells: Schwefel's and Langermann's functions, ten instances of needles",
+            RUGGED,
+            ("auto", "botorch-logei", "turbo-1", "optuna-gp", "optuna-tpe", "cma-es", "random"),
+        ),
+        Suite(
+            "conditional",
+            "parameters that exist only for some values of others: a tree, a choice of models, a "
+            "network with a width for each layer",
+            CONDITIONAL,
+            CONDITIONAL_METHODS,
+        ),
+        Suite(
+            "yahpo",
+            "tuning tasks of YAHPO Gym, whose data --data or NEUROBO_YAHPO names",
+            yahpo.REPORT,
+            CONDITIONAL_METHODS,
+        ),
+        Suite(
+            "yahpo-tune",
+            "other tasks of YAHPO Gym, for choosing settings",
+            yahpo.TUNING,
+            ("auto", "optuna-tpe:multivariate=true,group=true"),
+            seeds=2,
+            first_seed=1,
         ),
         Suite(
             "pinn",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -65,6 +66,15 @@ def run(
     jobs: Annotated[int, typer.Option(min=1, help="Runs at a time, one thread each.")] = 1,
     timeout: Annotated[float | None, typer.Option(min=1, help="Seconds a run may take.")] = None,
     retry: Annotated[bool, typer.Option(help="Run again what broke off.")] = False,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            help="The folder of YAHPO Gym's data, for the suite `yahpo`.",
+            envvar="NEUROBO_YAHPO",
+            exists=True,
+            file_okay=False,
+        ),
+    ] = None,
     known: Annotated[
         Path | None,
         typer.Option(help="A CSV file of runs made elsewhere, which are left out."),
@@ -76,9 +86,12 @@ def run(
     (`ours` stands for all our algorithms). Options follow a name: `neural-greedy:gamma=1.5`.
     """
     from neurobo.bench import harness, suites
+    from neurobo.bench.problems import yahpo
     from neurobo.bench.records import Store
     from neurobo.bench.watch import watching
 
+    if data is not None:  # for this process and those of the runs
+        os.environ[yahpo.DATA] = str(data.absolute())
     chosen = suites.suite(suite)
     choice = suites.Choice(
         problems=_names(problems),

@@ -26,6 +26,7 @@ from neurobo.bench.peers.hebo_gp import PYTHON
 from neurobo.bench.peers.optuna_samplers import OptunaOptimiser
 from neurobo.bench.peers.plain import BEFORE_ANY_SUCCESS, PlainSpace, WorstSoFar
 from neurobo.bench.problem import Evaluation
+from neurobo.bench.problems import problem
 from neurobo.errors import InvalidInput, MissingPackage, NeuroboError, SpaceExhausted
 from neurobo.search.initial_design import start_point
 from neurobo.space.search_space import Params, Space
@@ -120,6 +121,24 @@ def test_a_seed_names_a_run(name: str) -> None:
 def test_mixed_spaces(name: str) -> None:
     asked, _ = run(name, mixed_value, MIXED, seed=0)
     assert len(asked) == N_ASKED
+
+
+@pytest.mark.filterwarnings("ignore:sampled at random")
+@pytest.mark.parametrize("name", every("conditional"))
+def test_conditional_spaces(name: str) -> None:
+    """Every asked point has its active parameters and no others, in the order of the space."""
+    tree = problem("conditional-tree-9")
+    optimiser = begin(name, Task(tree.space, 20, 12, 0, when=tree.when))
+    for params in map(tree.active, start(tree.space, 12, 0)):
+        optimiser.tell(params, tree.evaluate(params, np.random.default_rng(0)))
+    asked = []
+    for _ in range(6):
+        params = optimiser.ask()
+        tree.check(params)
+        assert list(params) == [n for n in tree.space.distributions if n in params]
+        optimiser.tell(params, tree.evaluate(params, np.random.default_rng(0)))
+        asked.append(tuple(params.items()))
+    assert len(set(asked)) == len(asked)
 
 
 @pytest.mark.parametrize("name", every())
@@ -359,6 +378,22 @@ def test_optuna_stays_as_talkative_as_it_was(capfd: pytest.CaptureFixture[str]) 
         assert capfd.readouterr().err == ""
     finally:
         optuna.logging.set_verbosity(before)
+
+
+@pytest.mark.filterwarnings("ignore:sampled at random")
+@pytest.mark.parametrize("name", ["optuna-tpe:multivariate=true,group=true", "auto"])
+def test_samplers_see_conditional_trials_as_they_are(name: str) -> None:
+    tree = problem("conditional-tree-9")
+    optimiser = begin(name, Task(tree.space, 20, 3, 0, when=tree.when))
+    assert isinstance(optimiser, OptunaOptimiser)
+    told = [tree.active(p) for p in start(tree.space, 3, 0)]
+    for params in told:
+        optimiser.tell(params, Evaluation(1.0))
+    told.append(optimiser.ask())
+    optimiser.tell(told[-1], Evaluation(1.0))
+    trials = optimiser._study.get_trials()
+    assert [t.params for t in trials] == told
+    assert all(t.distributions.keys() == t.params.keys() for t in trials)
 
 
 def test_tpe_learns_the_constraints() -> None:

@@ -6,6 +6,7 @@ import logging
 import math
 import shutil
 import tempfile
+import warnings
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -103,12 +104,16 @@ def _conditions(module: Any, configspace: Any, space: PlainSpace, when: When) ->
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without SMAC's lines about its initial design and random fill-ins."""
+    """Without SMAC's lines about its initial design and random fill-ins, and without a warning
+    about the mean of no times, which its local search takes for a log entry."""
     logger = logging.getLogger("smac")
     before = logger.level
     logger.setLevel(logging.ERROR)
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Mean of empty slice", RuntimeWarning)
+            warnings.filterwarnings("ignore", "invalid value encountered", RuntimeWarning)
+            yield
     finally:
         logger.setLevel(before)
 

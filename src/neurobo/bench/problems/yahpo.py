@@ -163,7 +163,7 @@ def _distribution(parameter: Mapping[str, Any]) -> Any:
     kind = parameter["type"]
     if kind == "categorical":
         return categorical(parameter["choices"])
-    of = {"uniform_float": float_range, "uniform_int": int_range}
+    of: dict[str, Any] = {"uniform_float": float_range, "uniform_int": int_range}
     check_choice("the type of a parameter of YAHPO Gym", kind, of)
     return of[kind](parameter["lower"], parameter["upper"], log=parameter["log"])
 
