@@ -17,8 +17,8 @@ from neurobo.bench.problems.designs import PROBLEMS as DESIGNS
 from neurobo.bench.problems.fields import Sides, steady_field
 from neurobo.bench.problems.physics import CELLS, softness, temperature
 from neurobo.bench.problems.physics import PROBLEMS as PHYSICS
+from neurobo.bench.problems.rugged import BOWL, DEPTH, WIDTH, draw_wells, needles
 from neurobo.bench.problems.rugged import PROBLEMS as RUGGED
-from neurobo.bench.problems.rugged import needles
 from neurobo.bench.problems.synthetic import PROBLEMS as SYNTHETIC
 from neurobo.bench.problems.synthetic import gp_powers, michalewicz_best
 from neurobo.errors import InvalidInput
@@ -172,17 +172,18 @@ def test_an_instance_of_needles_is_always_the_same_function() -> None:
     assert problem("needles-4-1").budget == 100
 
 
-def test_needles_stand_apart() -> None:
-    """Along an axis through the optimum, every well has the same width and stands higher."""
-    given = problem("needles-3-1")
+@pytest.mark.parametrize("dim", [1, 4, 20])
+def test_needles_have_shallower_decoys(dim: int) -> None:
+    given = needles(dim, 1)
     assert given.best is not None
-    x = np.linspace(0, 1, 2001)
-    along = np.array([value(given, given.best | {"x0": float(t)}) for t in x])
-    inner = along[1:-1]
-    wells = np.flatnonzero((inner < along[:-2]) & (inner < along[2:])) + 1
-    assert 2 <= len(wells) <= 3
-    assert np.sort(along[wells])[1] > 0.1
-    assert np.sort(along[wells])[0] == pytest.approx(0, abs=1e-3)
+    best = given.space.point(given.best)
+    places, _ = draw_wells(np.random.default_rng([dim, 1]), dim)
+    np.testing.assert_array_equal(places[0], best)
+    assert len(places) == 21
+    for place in places[1:]:
+        assert 0.2 * DEPTH < value(given, as_params(given, place)) < 0.8 * DEPTH + BOWL
+    half_down = value(given, as_params(given, best + WIDTH))
+    assert half_down == pytest.approx(DEPTH / 2 + BOWL * WIDTH**2)
 
 
 @pytest.mark.parametrize("name", ["needles-0-1", "needles-101-1"])

@@ -1,8 +1,8 @@
 """Functions with many deep wells, which a smooth model does not see between the points.
 
-`needles-4-7` is instance 7 in 4 dimensions of a family: narrow wells at equal distances along every
-axis in a shallow bowl, so that only one of them, at the bowl's lowest point, holds the optimum.
-Place, distances and depths are drawn from the instance's number.
+`needles-4-7` is instance 7 in 4 dimensions of a family: narrow wells of different depth in a
+shallow bowl. The deepest one is at the bowl's lowest point. Places and depths are drawn from the
+instance's number.
 """
 
 from __future__ import annotations
@@ -17,12 +17,17 @@ from neurobo.bench.problems.synthetic import LIBRARY
 from neurobo.errors import InvalidInput
 
 BUDGET_PER_DIMENSION = 25
-SHARPNESS = 2
-"""The power of the cosine that makes a well: at half its depth it is a quarter of a period wide."""
+DEPTH = 10.0
+"""Of the deepest well."""
+DECOYS = 20
+"""Other wells, with 20 to 70 % of that depth."""
+WIDTH = 0.025
+"""Of the deepest well at half its depth. Distances are root mean squares over the coordinates, so
+that they mean the same in all dimensions."""
 BOWL = 4.0
-"""The bowl's height at a distance of the whole box, in depths of a well."""
-LOW_WAVES = 3.0
-HIGH_WAVES = 4.0
+"""The height of the bowl at a distance of 1."""
+APART = 0.175
+"""Decoys are at least as far from the deepest well."""
 _NAME = re.compile(r"needles-(\d+)-(\d+)")
 
 _LANGERMANN_C = np.array([1.0, 2.0, 5.0, 2.0, 3.0])
@@ -46,24 +51,25 @@ def parse(name: str) -> tuple[int, int] | None:
 
 
 def needles(dim: int, instance: int) -> Problem:
-    """f(x) = Σ aᵢ [BOWL (xᵢ - cᵢ)² + 1 - w(kᵢ (xᵢ - cᵢ))] with wells w(t) = cos²ᵖ(πt).
+    """f(x) = DEPTH + BOWL r₀² - max h_j / (1 + r_j² / w_j²), r_j the distance from well j.
 
-    No summand is negative and each is 0 at xᵢ = cᵢ only, in the box and outside it.
+    The widths w_j² = WIDTH² DEPTH / h_j make all wells look alike from afar. No well is as deep as
+    the one at r₀ = 0, so that f is 0 there and positive elsewhere, in the box and outside it.
     """
     rng = np.random.default_rng([dim, instance])
-    place = rng.uniform(0.1, 0.9, dim)
-    waves = rng.uniform(LOW_WAVES, HIGH_WAVES, dim)
-    depth = rng.uniform(1.0, 3.0, dim)
+    places, heights = draw_wells(rng, dim)
+    width = WIDTH * np.sqrt(DEPTH / heights)
 
     def function(x: Vector) -> float:
-        return float(depth @ _wells(x - place, waves))
+        square = np.mean((x - places) ** 2, axis=1)
+        return float(DEPTH + BOWL * square[0] - np.max(heights / (1 + square / width**2)))
 
     return of_vector(
         f"needles-{dim}-{instance}",
-        "narrow wells at equal distances in a shallow bowl",
+        "narrow wells of different depth in a shallow bowl",
         function,
         [(0, 1)] * dim,
-        best=place.tolist(),
+        best=places[0].tolist(),
         optimum=0.0,
         budget=BUDGET_PER_DIMENSION * dim,
         source="this package",
@@ -71,8 +77,17 @@ def needles(dim: int, instance: int) -> Problem:
     )
 
 
-def _wells(away: Vector, waves: Vector) -> Float[np.ndarray, " d"]:
-    return BOWL * away**2 + 1 - np.cos(np.pi * waves * away) ** (2 * SHARPNESS)
+def draw_wells(
+    rng: np.random.Generator, dim: int
+) -> tuple[Float[np.ndarray, "wells d"], Float[np.ndarray, " wells"]]:
+    """Places and depths, the deepest well first."""
+    places = [rng.uniform(0.1, 0.9, dim)]
+    while len(places) <= DECOYS:
+        place = rng.random(dim)
+        if np.sqrt(np.mean((place - places[0]) ** 2)) >= APART:
+            places.append(place)
+    heights = DEPTH * np.array([1.0, *rng.uniform(0.2, 0.7, DECOYS)])
+    return np.array(places), heights
 
 
 PROBLEMS = (
