@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+from typer.testing import CliRunner
 
 from neurobo.bench.problems import problem
 from neurobo.bench.problems.yahpo import DATA, REPORT, SCENARIOS, TUNING
+from neurobo.bench.records import Store
+from neurobo.cli.app import app
 from neurobo.errors import InvalidInput
 
 NAME = "yahpo-rbv2_xgboost-1053"
@@ -124,6 +128,24 @@ def test_the_value_is_the_normalised_regret(data: Path) -> None:
     ):
         regret = (HIGH - fixed - accuracy) / (HIGH - LOW)
         assert given.evaluate(params, rng).value == pytest.approx(regret, abs=1e-6)
+
+
+@pytest.mark.peers
+def test_a_run_finds_the_data_that_the_command_names(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The runs are in processes of their own."""
+    pytest.importorskip("onnxruntime")
+    write_network(data / "rbv2_xgboost" / "model.onnx")
+    monkeypatch.delenv(DATA)
+    monkeypatch.setattr(os, "environ", dict(os.environ))  # what the command sets ends with the test
+    results = tmp_path / "results"
+    command = f"bench run yahpo --data {data} --problems {NAME} --peers random --seeds 1"
+    done = CliRunner().invoke(app, [*command.split(), "--scale", "0.1", "--folder", str(results)])
+    assert done.exit_code == 0, done.output
+    (record,) = Store(results).read()
+    assert len(record.values) == 10
+    assert not record.failures
 
 
 def test_the_folder_must_be_named(monkeypatch: pytest.MonkeyPatch) -> None:
