@@ -163,8 +163,8 @@ class Feasibility:
             return np.full(sum(len(group.nu) for group in found), np.sqrt(self.beta))
         known = [(np.asarray(group.information), np.asarray(group.noise)) for group in found]
         gains, noises = (np.concatenate(column) for column in zip(*known, strict=True))
-        pairs = zip(gains.tolist(), np.sqrt(noises).tolist(), strict=True)
-        return np.array([cbo_beta(gain, noise) for gain, noise in pairs])
+        pairs = zip(gains.tolist(), noises.tolist(), strict=True)
+        return np.array([cbo_beta(gain, np.sqrt(noise), ridge=noise) for gain, noise in pairs])
 
 
 @jax.jit

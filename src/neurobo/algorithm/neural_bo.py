@@ -66,7 +66,9 @@ class NeuralBO(Drawing):
             perturbed=False,
         )  # fmt: skip
         mean, start = _trained(key, early.x[: early.n], early.y[: early.n], recipe)
-        nu = neural_bo_nu(float(np.sqrt(hyper.noise))) if self.nu == "theory" else self.nu
+        nu = self.nu
+        if nu == "theory":
+            nu = neural_bo_nu(float(np.sqrt(hyper.noise)), ridge=hyper.noise)
         scale = unit * hyper.scale
         mean = replace(mean, scale=_number(scale), offset=_number(offset))
         found = tangents.around(mean, data, nu=nu * scale, ridge=ridge, theta=start)

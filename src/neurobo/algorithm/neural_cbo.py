@@ -25,7 +25,6 @@ from neurobo.networks.mlp import MLP
 from neurobo.networks.selection import network_for
 from neurobo.search import trust_region as trust
 from neurobo.search.trust_region import Region
-from neurobo.surrogates.draws import SOLVERS
 from neurobo.surrogates.fantasies import with_fantasies
 from neurobo.surrogates.hyperparameters import Hyper
 from neurobo.surrogates.multi_output import OneOutput, OneOutputNetwork, shared_hyper
@@ -46,7 +45,7 @@ class NeuralCBO:
     activation: str = "erf"
     """The text's ReLU networks have two layers; erf ones did better in our comparison."""
     solver: Literal["gauss-newton", "adam", "sgd"] = "gauss-newton"
-    """"sgd" is the text's one pass over the data."""
+    """"sgd" is the text's one pass over the data with steps of 0.001 (equation 4.2)."""
     sphere: bool = True
     """Whether inputs are put on a sphere, as the theory assumes, by one more column. False:
     networks see the box, as in the text's experiments."""
@@ -60,7 +59,7 @@ class NeuralCBO:
             check_number("beta", self.beta, least=0)
         least = 1.0 if self.beta == "theory" else float(np.sqrt(self.beta))
         check_number("caution", self.caution, least=-least)
-        check_solver(self.solver, known=SOLVERS)
+        check_solver(self.solver, known=("adam", "gauss-newton", "sgd"))
         check_flag("sphere", self.sphere)
         check_flag("trust_region", self.trust_region)
 

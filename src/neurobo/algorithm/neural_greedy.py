@@ -7,6 +7,7 @@ is the exploration: a wide network trained this way is a draw from a Gaussian pr
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Literal
 
@@ -58,12 +59,14 @@ class NeuralGreedy(Drawing):
     def decide_batch(self, key: Array, data: Data, numbers: Sequence[int]) -> list[Decision]:
         """A posterior sample for each number."""
         hyper = self.hyper(data)
-        scale = hyper.scale * self._factor(data, hyper)
+        if self.scale != "theory":
+            hyper = replace(hyper, scale=hyper.scale * self.scale)
+        factor = self._theory_nu(data, hyper) if self.scale == "theory" else 1.0
         recipe = Recipe(
             network=self.network(data),
             gamma=hyper.gamma,
-            noise=hyper.noise / scale**2,
-            scale=scale * (_restlessness(data) if self.restless else 1.0),
+            noise=hyper.noise / hyper.scale**2,  # λ, which ν_t leaves as it is (Proposition 2)
+            scale=factor * hyper.scale * (_restlessness(data) if self.restless else 1.0),
             scales=hyper.scales,
             surrogate=self.surrogate,
             solver=self.solver,
@@ -72,13 +75,10 @@ class NeuralGreedy(Drawing):
         samples = draws(keys, data, recipe)
         return self.decisions([sample for sample, _ in samples], data, numbers)
 
-    def _factor(self, data: Data, hyper: Hyper) -> float:
-        if self.scale != "theory":
-            return self.scale
+    def _theory_nu(self, data: Data, hyper: Hyper) -> float:
         wide = InfiniteWidthMLP(self.depth, self.activation, sphere=self.sphere and not self.ard)
-        return greedy_nu(
-            marginal_likelihood.information(data, wide, hyper), float(np.sqrt(hyper.noise))
-        )
+        information = marginal_likelihood.information(data, wide, hyper)
+        return greedy_nu(information, float(np.sqrt(hyper.noise)), ridge=hyper.noise)
 
 
 def _restlessness(data: Data) -> float:

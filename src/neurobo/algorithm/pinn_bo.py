@@ -17,9 +17,10 @@ from jax import Array
 from neurobo.acquisition.physics_exploration import theory_nu
 from neurobo.acquisition.registry import acquire
 from neurobo.algorithm.protocols import Decision
-from neurobo.algorithm.registry import given_later, options, register
+from neurobo.algorithm.registry import given_later, options, register, set_gamma
 from neurobo.data.observations import Data
 from neurobo.errors import InvalidInput, check_choice, check_number
+from neurobo.networks.architectures import FixedGamma, gamma_pair
 from neurobo.networks.mlp import MLP
 from neurobo.physics.conditioning import Known, condition
 from neurobo.physics.hyperparameters import Settings, scheduled
@@ -48,8 +49,8 @@ class PINNBO:
     weight: float | Literal["evidence"] = "evidence"
     """λ1/λ2: how much a point of a law counts in comparison with an observation, for laws that do
     not say. "evidence": as much as the observations agree with it. 0: no law counts."""
-    gamma: float | Literal["evidence"] = "evidence"
-    """σ_w = σ_b; larger means less smooth."""
+    gamma: FixedGamma | Literal["evidence"] = "evidence"
+    """A number is both σ_w and σ_b, a pair one of each; larger means less smooth."""
     noise: float | None = None
     """Variance of the noise, in units of the standardised objective. None: by evidence."""
     width: int = 1024
@@ -67,9 +68,9 @@ class PINNBO:
 
     def __post_init__(self) -> None:
         self.network  # noqa: B018  # refuses bad sizes
-        for name in ("nu", "gamma"):
-            if getattr(self, name) not in ("theory", "evidence"):
-                check_number(name, getattr(self, name), above=0)
+        if self.nu != "theory":
+            check_number("nu", self.nu, above=0)
+        set_gamma(self, words=("evidence",))
         if self.weight != "evidence":
             check_number("weight", self.weight, least=0)
         if self.additive not in (True, False, "auto"):
@@ -90,7 +91,7 @@ class PINNBO:
         """For suggestion `number`, as the points of a law may be others in each."""
         assert self.laws is not None  # `check_physics` has seen to it
         weight = None if self.weight == "evidence" else self.weight
-        gamma = None if self.gamma == "evidence" else self.gamma
+        gamma = None if isinstance(self.gamma, str) else gamma_pair(self.gamma)
         return PhysicsSurrogate(self, self.laws, number, gamma, weight)
 
     def posterior(self, key: Array, data: Data) -> LawPosterior:
@@ -131,7 +132,7 @@ class PhysicsSurrogate:
     options: PINNBO
     laws: Laws
     number: int
-    gamma: float | None
+    gamma: tuple[float, float] | None
     weight: float | None
 
     def fit(self, key: Array, data: Data) -> LawPosterior:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Collection
 from typing import Any, TypeVar, dataclass_transform
 
 from neurobo.algorithm.protocols import Algorithm, SupportsPhysics
@@ -75,6 +76,24 @@ def check_physics(algorithm: Algorithm, physics: Any) -> None:
 def given_later(*, default: Any) -> Any:
     """A field that no user sets: what an algorithm gets to know besides the observations."""
     return dataclasses.field(default=default, repr=False, compare=False)
+
+
+def set_gamma(algorithm: Any, words: Collection[str] = ()) -> None:
+    """Check the option `gamma`, one of the words, a number or a pair (σ_w, σ_b), which a study file
+    or a command line gives as a list."""
+    gamma = algorithm.gamma
+    if isinstance(gamma, str) and gamma in words:
+        return
+    pair = gamma if isinstance(gamma, list | tuple) else (gamma, gamma)
+    known = len(pair) == 2 and all(type(g) in (int, float) and math.isfinite(g) for g in pair)
+    if not (known and pair[0] > 0 and pair[1] >= 0 and (pair is gamma or gamma > 0)):
+        allowed = "".join(f"{word!r}, " for word in words)
+        raise InvalidInput(
+            f"gamma must be {allowed}a number above 0 or a pair (σ_w, σ_b) with σ_w above 0 and "
+            f"σ_b of at least 0, got {gamma!r}"
+        )
+    if pair is gamma:
+        object.__setattr__(algorithm, "gamma", (float(pair[0]), float(pair[1])))
 
 
 T = TypeVar("T")

@@ -20,7 +20,7 @@ from neurobo.algorithm.drawing import Drawing, check_solver
 from neurobo.algorithm.protocols import Decision
 from neurobo.algorithm.registry import options, register
 from neurobo.data.observations import Data
-from neurobo.errors import check_number
+from neurobo.errors import check_count, check_number
 from neurobo.surrogates.draws import Recipe, draws
 
 
@@ -33,6 +33,9 @@ class STOBNTS(Drawing):
     beta: float | Literal["theory"] = 1.0
     """β_t, the factor of the posterior's standard deviation. "theory" is Theorem 1's for a grid of
     100 values in each column."""
+    batch: int = 1
+    """B, how many points are evaluated at the same time: t of the theory's β_t counts batches. A
+    history does not tell which of its points were evaluated together, so it must be said."""
     perturb: bool = True
     """Whether the targets get fresh noise, as an exact draw needs. False: as the authors ran it."""
     solver: Literal["gauss-newton", "adam"] = "gauss-newton"
@@ -41,6 +44,7 @@ class STOBNTS(Drawing):
         super().__post_init__()
         if self.beta != "theory":
             check_number("beta", self.beta, above=0)
+        check_count("batch", self.batch)
         check_solver(self.solver)
 
     def decide(self, key: Array, data: Data, number: int) -> Decision:
@@ -59,15 +63,13 @@ class STOBNTS(Drawing):
             solver=self.solver,
             perturbed=self.perturb,
         )
-        # Suggestions in a row share the tangent features: the same as a batch of Algorithm 2.
-        iteration = jax.random.fold_in(jax.random.fold_in(key, 2**31), data.n)
         keys = [jax.random.fold_in(key, number) for number in numbers]
-        samples = draws(keys, data, recipe, tangent_key=iteration)
+        samples = draws(keys, data, recipe)
         return self.decisions([sample for sample, _ in samples], data, numbers)
 
     def _beta(self, data: Data) -> float:
         if self.beta == "theory":
-            return sto_beta(data.n + 1, data.x.shape[1] * np.log(100))
+            return sto_beta(data.n // self.batch + 1, data.x.shape[1] * np.log(100))
         return self.beta
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -70,7 +71,7 @@ def split_options(text: str) -> tuple[str, dict[str, Any]]:
     """`name:key=value,key=value` as the name and its options; values are JSON or plain words."""
     name, _, rest = text.partition(":")
     options = {}
-    for pair in filter(None, rest.split(",")):
+    for pair in filter(None, re.split(r",(?![^\[]*\])", rest)):  # not at commas of a list
         key, equals, value = pair.partition("=")
         if not equals:
             raise InvalidInput(f"options must be written name:key=value,key=value, got {text!r}")
