@@ -1,6 +1,6 @@
 """What each run reached, one line a run: small enough to keep with the program.
 
-    python benchmarks/finals.py cbo noisy      # take over what results/SUITE has
+    python benchmarks/finals.py cbo-literal      # take over what results/SUITE has
 
 Whole records are large and stay where they were made. The tables of docs/results.md need only what
 a run reached, in the end and at each step on its way, and runs on several machines can be put

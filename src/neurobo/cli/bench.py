@@ -184,7 +184,7 @@ def list_problems(as_json: bool) -> None:
         out.print()
     out.print(
         "Also bbob-fF-dD-iI (COCO's functions F in D dimensions, instance I).\n"
-        "Wrappers: +shift +rotate +noise=S +variance=S +failures=P +delay=S"
+        "Wrappers: +shift +rotate +noise=S +variance=S +spread=S +failures=P +delay=S +batch=N"
     )
 
 
