@@ -13,7 +13,7 @@ from neurobo.acquisition.score import Score
 from neurobo.algorithm.protocols import Decision
 from neurobo.algorithm.registry import given_later, options, set_gamma
 from neurobo.data.observations import Data
-from neurobo.errors import InvalidInput, check_choice, check_flag, check_number
+from neurobo.errors import InvalidInput, check_choice, check_count, check_flag, check_number
 from neurobo.networks.architectures import Architecture, FixedGamma, gamma_pair
 from neurobo.networks.cnn import CNN
 from neurobo.networks.infinite_width import InfiniteWidthMLP
@@ -60,6 +60,9 @@ class Drawing:
     """Every other suggestion stays within this half-width (whole box: 1) of the best point.
     "auto": 0.4 above 6 columns; "adaptive": as far as the history says, above 6 columns. None:
     never, as in the papers."""
+    candidates: int | None = None
+    """How many Sobol points are scored, and nothing else, as in some of the authors' programs.
+    None: Sobol points and the surroundings of the best observations, refined with gradients."""
 
     start: Logarithms | None = given_later(default=None)
 
@@ -72,6 +75,8 @@ class Drawing:
         check_flag("sphere", self.sphere)
         if self.noise is not None:
             check_number("noise", self.noise, least=0)
+        if self.candidates is not None:
+            check_count("candidates", self.candidates)
         region = self.trust_region
         words = (None, "auto", "adaptive")
         known = region in words or (isinstance(region, float | int) and 0 < region <= 2)
@@ -95,7 +100,7 @@ class Drawing:
     ) -> list[Decision]:
         """Samples as scores, each with its trust region."""
         return [
-            Decision(sample, self.region(data, number))
+            Decision(sample, self.region(data, number), candidates=self.candidates)
             for sample, number in zip(samples, numbers, strict=True)
         ]
 

@@ -17,13 +17,21 @@ class Entry:
     make: Callable[..., Algorithm]
     """Called with the options that differ from the defaults."""
     summary: str
+    paper: Callable[..., Algorithm] | None = None
+    """The same for the settings of its paper."""
 
 
 _REGISTRY: dict[str, Entry] = {}
 
 
-def register(name: str, make: Callable[..., Algorithm], summary: str) -> None:
-    _REGISTRY[name] = Entry(make, summary)
+def register(
+    name: str,
+    make: Callable[..., Algorithm],
+    summary: str,
+    *,
+    paper: Callable[..., Algorithm] | None = None,
+) -> None:
+    _REGISTRY[name] = Entry(make, summary, paper)
 
 
 def algorithms() -> list[str]:
@@ -36,10 +44,17 @@ def describe(name: str) -> str:
     return _REGISTRY[name].summary
 
 
-def build(name: str, **given: Any) -> Algorithm:
-    """An algorithm from its name and options."""
+def build(name: str, *, preset: str | None = None, **given: Any) -> Algorithm:
+    """An algorithm from its name and options; `preset="paper"` begins with its paper's settings."""
     check_choice("algorithm", name, algorithms())
-    return _REGISTRY[name].make(**given)
+    entry = _REGISTRY[name]
+    if preset is None:
+        return entry.make(**given)
+    check_choice("preset", preset, ("paper",))
+    if entry.paper is None:
+        known = [name for name, entry in _REGISTRY.items() if entry.paper is not None]
+        raise InvalidInput(f"an algorithm with paper settings must be one of {known}, got {name!r}")
+    return entry.paper(**given)
 
 
 def resolve(algorithm: str | Algorithm) -> Algorithm:

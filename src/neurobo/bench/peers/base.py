@@ -68,11 +68,17 @@ class Method:
 
 
 def split_options(text: str) -> tuple[str, dict[str, Any]]:
-    """`name:key=value,key=value` as the name and its options; values are JSON or plain words."""
+    """`name:key=value,key=value` as the name and its options; values are JSON or plain words.
+
+    A word without a value is a preset: `sto-bnts:paper,width=64`.
+    """
     name, _, rest = text.partition(":")
-    options = {}
+    options: dict[str, Any] = {}
     for pair in filter(None, re.split(r",(?![^\[]*\])", rest)):  # not at commas of a list
         key, equals, value = pair.partition("=")
+        if not equals and "preset" not in options:
+            options["preset"] = key
+            continue
         if not equals:
             raise InvalidInput(f"options must be written name:key=value,key=value, got {text!r}")
         try:
