@@ -155,14 +155,14 @@ class PhysicsSurrogate:
 
     def fit(self, key: Array, data: Data) -> LawPosterior:
         """Mean and standard deviation of Lemma 5.3.4."""
-        state = self._state(key, data)
+        state = self.condition(key, data)
         return posterior(state, self._nu(state))
 
     def sample(self, key: Array, data: Data, number: int) -> Function:
         return self.samples(key, data, [number])[0]
 
     def samples(self, key: Array, data: Data, numbers: Sequence[int]) -> list[Function]:
-        state = self._state(key, data)
+        state = self.condition(key, data)
         keys = [jax.random.fold_in(key, number) for number in numbers]
         if self.options.surrogate == "linear":
             return list(draws(keys, state, self._nu(state)))
@@ -173,7 +173,8 @@ class PhysicsSurrogate:
         best = data.x[data.order[0]] if data.n else None
         return self.laws.at(self.number, best)
 
-    def _state(self, key: Array, data: Data) -> Known:
+    def condition(self, key: Array, data: Data) -> Known:
+        """All that is known after these observations."""
         laws, options = self.laws_at(data), self.options
         # One network throughout a run, as in Algorithm 4: what laws say is computed once.
         name = jax.random.fold_in(key, 2**31)
