@@ -122,8 +122,8 @@ command under each title runs what is missing. "Paper's settings" are the preset
 Cells: mean ± standard error of the simple regret in the end over so many runs; the best value where
 no optimum is known, re-evaluated where it is noisy; with unknown constraints the best sum of
 positive regret and violation. ▲ ▼ ·: the default is significantly better than that method,
-significantly worse, or neither: one-sided paired tests, corrected by Benjamini and Hochberg over the
-tests of the experiment. –: the method cannot handle the problem.
+significantly worse, or neither: one-sided paired tests, corrected by Benjamini and Hochberg over
+the tests of the experiment. –: the method cannot handle the problem.
 """
 
 
