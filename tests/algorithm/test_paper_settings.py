@@ -77,11 +77,11 @@ def test_settings_can_be_changed_by_name_and_in_study_files() -> None:
 
 def test_what_is_no_preset_is_refused() -> None:
     with pytest.raises(InvalidInput, match="preset must be"):
+        build("sto-bnts", preset="papre")
+    with pytest.raises(InvalidInput, match="options must be written"):
         method("sto-bnts:papre")
     with pytest.raises(InvalidInput, match="paper settings must be one of"):
         method("auto:paper")
-    with pytest.raises(InvalidInput, match="options must be written"):
-        method("sto-bnts:paper,paper")
     with pytest.raises(InvalidInput, match="options of optuna-tpe"):
         method("optuna-tpe:paper")
 

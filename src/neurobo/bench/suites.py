@@ -231,7 +231,11 @@ SUITES = {
             "its synthetic functions with noise variance 1 % of the range, as the text says",
             tuple(name.replace(SPREAD, LITERAL) for name in PINN_BUDGETS if SPREAD in name),
             PINN_METHODS,
-            budgets={name.replace(SPREAD, LITERAL): PINN_BUDGETS[name] for name in PINN_BUDGETS},
+            budgets={
+                name.replace(SPREAD, LITERAL): budget
+                for name, budget in PINN_BUDGETS.items()
+                if SPREAD in name
+            },
         ),
         Suite(
             "auto-tune",
