@@ -5,7 +5,7 @@ READY := .venv/.ready
 BENCH := .venv/.ready-bench
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test test-quick durations hebo test-slow test-peers test-wheel lint format bench bench-solver bench-smoke bench-latency bench-results scoreboard clean help
+.PHONY: demo test test-quick durations hebo test-slow test-peers test-wheel lint format bench bench-solver bench-smoke bench-latency bench-results bench-papers scoreboard clean help
 
 help:                ## list the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*##/\t/'
@@ -81,6 +81,9 @@ bench-latency: $(BENCH)  ## seconds and memory of a suggestion from 50 to 10,000
 
 bench-results: $(BENCH)  ## run what docs/results.md shows (resumable) and write it again
 	$(BIN)/python benchmarks/results_page.py
+
+bench-papers: $(BENCH)  ## run what docs/papers.md shows (days, resumable) and write it again
+	$(BIN)/python benchmarks/papers.py
 
 scoreboard: $(BENCH) ## run what docs/scoreboard.md shows (many hours, resumable) and write it again
 	$(BIN)/python benchmarks/scoreboard.py --run

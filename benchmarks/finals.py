@@ -1,11 +1,12 @@
 """What each run reached, one line a run: small enough to keep with the program.
 
-    python benchmarks/finals.py cbo noisy      # take over what results/SUITE has
+    python benchmarks/finals.py cbo-literal      # take over what results/SUITE has
 
 Whole records are large and stay where they were made. The tables of docs/results.md need only what
 a run reached, in the end and at each step on its way, and runs on several machines can be put
 together here. A run that is in both counts as it was made last. `steps` are pairs of an evaluation
-and the regret from there on, as in "1:20.3 7:4.1".
+and the regret from there on, as in "1:20.3 7:4.1". `mean_regret` is R_T/T, the cumulative regret
+over the number of evaluations, empty where it is not known.
 """
 
 from __future__ import annotations
@@ -24,16 +25,19 @@ from neurobo.bench.records import Job, Record, Store, listed
 from neurobo.bench.run_one import SOURCE
 
 RESULTS, KEPT = Path("results"), Path("benchmarks/reference/finals")
-COLUMNS = ["problem", "method", "seed", "budget", "n_start", "reached", "cpu", "source", "steps"]
+COLUMNS = [
+    "problem", "method", "seed", "budget", "n_start", "reached", "mean_regret", "cpu", "source",
+    "steps",
+]  # fmt: skip
 
 
 def update(suite: str) -> None:
     """Take over the whole runs of results/SUITE."""
-    found = dict(zip(_jobs(suite), _rows(suite), strict=True))
+    found = dict(zip(_jobs(suite), rows(suite), strict=True))
     for record in Store(RESULTS / suite).read():
         if not record.error:
             found[record.job] = _row(record)
-    KEPT.mkdir(parents=True, exist_ok=True)
+    path(suite).parent.mkdir(parents=True, exist_ok=True)
     with path(suite).open("w", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         writer.writeheader()
@@ -45,7 +49,7 @@ def results(suite: str) -> tables.Results:
     """The kept runs as records in which regret is all there is: at every evaluation, or only the
     last if the steps are not known."""
     records = []
-    for about, row in zip(_jobs(suite), _rows(suite), strict=True):
+    for about, row in zip(_jobs(suite), rows(suite), strict=True):
         values = _curve(row["steps"] or f"1:{row['reached']}", about.budget if row["steps"] else 1)
         given = problem(about.problem, about.seed)
         constrained = "constraints" in given.kinds
@@ -90,7 +94,8 @@ def path(suite: str) -> Path:
     return KEPT / f"{suite}.csv"
 
 
-def _rows(suite: str) -> list[dict[str, Any]]:
+def rows(suite: str) -> list[dict[str, Any]]:
+    """The kept runs as they are written."""
     if not path(suite).exists():
         return []
     with path(suite).open(newline="") as file:
@@ -110,10 +115,17 @@ def _row(record: Record) -> dict[str, Any]:
     return {
         **asdict(record.job),
         "reached": f"{reached:.6g}",
+        "mean_regret": _mean_regret(record),
         "cpu": f"{sum(record.cpu_seconds):.3g}",
         "source": record.versions.get(SOURCE, ""),
         "steps": _steps(curve),
     }
+
+
+def _mean_regret(record: Record) -> str:
+    if record.optimum is None or record.rechecked:
+        return ""
+    return f"{record.cumulative_regrets()[-1] / len(record.values):.6g}"
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ from neurobo.bench.report.blocks import Cell, Items, Table
 from neurobo.bench.report.markdown import escape, table_text
 from neurobo.bench.suites import GAMMAS
 
-KEPT = ("cbo", "noisy")
+KEPT = ("cbo-literal", "noisy-literal")
 """Suites whose last figures are kept in benchmarks/reference/finals, whole records or not."""
 PAGE = Path("docs/results.md")
 RESULTS = Path("results")
@@ -36,8 +36,8 @@ RUNS = {
     "gamma": ["--algorithms", " ".join(f"neural-greedy:gamma={g}" for g in ("evidence", *GAMMAS))],
     "bbob": [],
     "mixed": [],
-    "noisy": [],
-    "cbo": [],
+    "noisy-literal": [],
+    "cbo-literal": [],
 }  # fmt: skip
 
 # Means of 10 runs of GP-EI and of Neural Greedy, without and with noise: the Neural Greedy thesis
@@ -109,8 +109,8 @@ PARTS: dict[str, Callable[[], str]] = {
     "gamma": gamma,
     "bbob": lambda: chosen("bbob", "In short", "What was run", "COCO bbob"),
     "mixed": lambda: chosen("mixed", "In short", "What was run", "Results"),
-    "cbo": lambda: chosen("cbo", "Regret plus violation"),
-    "noisy": lambda: chosen("noisy", "Results", "Tests"),
+    "cbo-literal": lambda: chosen("cbo-literal", "Regret plus violation"),
+    "noisy-literal": lambda: chosen("noisy-literal", "Results", "Tests"),
 }
 
 

@@ -17,7 +17,8 @@ SMALL = {"width": 16, "members": 3}
 
 def small(name: str) -> Algorithm:
     options = {field.name: field.type for field in fields(build(name))}  # type: ignore[arg-type]
-    return build(name, **{k: v for k, v in SMALL.items() if options.get(k) in ("int", int)})
+    made: Any = {k: v for k, v in SMALL.items() if options.get(k) in ("int", int)}
+    return build(name, **made)
 
 
 WITH_A_LAW = "pinn-bo"

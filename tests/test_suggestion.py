@@ -288,7 +288,11 @@ def test_bad_input_is_refused_before_any_compilation(
     [
         ({"wdth": 3}, "options of NeuralGreedy must be among ['gamma', 'noise'"),
         ({"width": 0}, "width must be a whole number of at least 1, got 0"),
-        ({"gamma": -1.0}, "gamma must be a finite number above 0, got -1.0"),
+        (
+            {"gamma": -1.0},
+            "gamma must be 'evidence', 'grid', a number above 0 or a pair (σ_w, σ_b) with σ_w "
+            "above 0 and σ_b of at least 0, got -1.0",
+        ),
         ({"gamma": math.nan}, "got nan"),
         ({"noise": -0.1}, "noise must be a finite number of at least 0, got -0.1"),
         ({"scale": 0.0}, "got 0.0"),

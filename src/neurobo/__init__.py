@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from neurobo.algorithm import NeuralLinear as NeuralLinear
     from neurobo.algorithm import algorithms as algorithms
     from neurobo.analysis import plots as plots
+    from neurobo.analysis import theory as theory
     from neurobo.analysis.recommendation import recommend as recommend
     from neurobo.data.content_cache import clear_caches as clear_caches
     from neurobo.errors import EvaluationFailed as EvaluationFailed
@@ -67,6 +68,7 @@ _HOME = {
     "plots": ("neurobo.analysis.plots", ""),
     "recommend": ("neurobo.analysis.recommendation", "recommend"),
     "suggest": ("neurobo.integrations.stateless", "suggest"),
+    "theory": ("neurobo.analysis.theory", ""),
 }
 
 __all__ = [
@@ -96,6 +98,7 @@ __all__ = [
     "plots",
     "recommend",
     "suggest",
+    "theory",
 ]
 
 

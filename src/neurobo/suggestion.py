@@ -84,7 +84,10 @@ def next_points(space: Space, trials: Trials, plan: Plan, numbers: Sequence[int]
                     decisions |= decide(algorithm, key, data, numbers[i:])
                 decision = constrained(decisions[number], bounds, data, number)
                 rng = np.random.default_rng([plan.seed, number])
-                x = minimise(decision.score, space, data, rng, region=decision.region)  # 5 search
+                x = minimise(  # 5 search
+                    decision.score, space, data, rng,
+                    region=decision.region, candidates=decision.candidates,
+                )  # fmt: skip
                 member = decision.member
         proposals.append(Proposal(space.decode(x), member))  # 6 decode
         trials = trials.with_pending(proposals[-1].params)

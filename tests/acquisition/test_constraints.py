@@ -93,15 +93,19 @@ def test_noisy_constraints_are_judged_by_what_is_expected(x64: None) -> None:
 
 
 @pytest.mark.slow
-def test_bounds_by_theory_grow_with_noise_and_observations(x64: None) -> None:
-    def deviations(n: int, noise: float) -> float:
+def test_bounds_by_theory_follow_what_the_observations_have_told(x64: None) -> None:
+    """The posterior assumes the noise that it finds, λ = R²: so many standard deviations are
+    B + √(γ_t + 2 + 2 log(1/δ)), however much noise there is."""
+
+    def deviations(n: int, noise: float) -> tuple[float, float]:
         rng = np.random.default_rng(1)
         data = _data(_history(lambda p: {"disc": _disc(p) + noise * rng.normal()}, n))
         bounds, _ = Feasibility("theory", width=32).learn(jax.random.key(0), data, 0)
-        return float(bounds.deviations[0])
+        return float(bounds.deviations[0]), float(bounds.groups[0].information[0])
 
-    assert 1 <= deviations(24, 0.0) < 1.5 < deviations(24, 1.0)
-    assert deviations(8, 1.0) < deviations(24, 1.0)
+    for n, noise in ((8, 1.0), (24, 1.0), (24, 0.1)):
+        found, gain = deviations(n, noise)
+        assert found == pytest.approx(1 + np.sqrt(gain + 2 + 2 * np.log(10)))
 
 
 @pytest.mark.parametrize("c", [-4.0, 0.0, 4.0])

@@ -16,7 +16,7 @@ from scipy.stats import multivariate_normal
 
 import neurobo
 from neurobo.acquisition.exploration import pinn_nu
-from neurobo.acquisition.physics_exploration import theory_nu
+from neurobo.acquisition.physics_exploration import information, theory_nu
 from neurobo.algorithm import PINNBO
 from neurobo.data.observations import Data
 from neurobo.data.scaling import units
@@ -26,7 +26,7 @@ from neurobo.networks.information import information_gain
 from neurobo.networks.mlp import MLP
 from neurobo.physics import marginal_likelihood
 from neurobo.physics.conditioning import Known, PhysicsHyper, condition, known
-from neurobo.physics.features import features
+from neurobo.physics.features import features, phi_of
 from neurobo.physics.laws import bind
 from neurobo.physics.marginal_likelihood import PhysicsKernels
 from neurobo.physics.pde import PDE, d2, laplacian, partial
@@ -365,9 +365,32 @@ def test_theory_explores_more_where_laws_say_less(x64: None) -> None:
     assert pinn_nu(5.0, 0.0, 1.0, 0.0) > pinn_nu(5.0, 4.0, 1.0, 0.0) > 1.0
     assert pinn_nu(5.0, 5.0, 1.0, 0.0, delta=1.0) == pytest.approx(1.0)
     state = _state()
-    gram = np.asarray(state.rows.values_only.gram(None))[:7, :7] / state.found.typical
-    most = pinn_nu(float(information_gain(jnp.asarray(gram), 1.0)), 0.0, math.sqrt(0.02), 0.1)
+    gram = np.asarray(state.rows.values_only.gram(None))[:7, :7]
+    most = pinn_nu(float(information_gain(jnp.asarray(gram), state.ridge)), 0.0, 1.0, 1.0)
     assert 1.0 < theory_nu(state) < most
+
+
+def test_information_of_values_and_laws_has_the_ridges_of_the_posterior(x64: None) -> None:
+    """Against the p × p determinants of Lemma 5.3.6, with λ1 and the λ2 of each row."""
+    state = _state()
+    good = np.isfinite(state.law_ridge)
+    phi = np.asarray(
+        phi_of(
+            state.found.network, jnp.asarray(state.found.gamma), state.found.theta0,
+            jnp.asarray(state.data.x[: state.data.n]),
+        )
+    )  # fmt: skip
+    omega = np.asarray(state.found.omega)[good]
+    values = phi.T @ phi / state.ridge
+    laws = (omega.T / state.law_ridge[good]) @ omega
+    eye = np.eye(len(values))
+    logdet = [np.linalg.slogdet(m + eye)[1] / 2 for m in (values, laws, values + laws)]
+    gain, shared = information(state)
+    assert gain == pytest.approx(logdet[0], rel=1e-6)
+    assert shared == pytest.approx(logdet[0] + logdet[1] - logdet[2], rel=1e-5)
+    law_and_noise = np.sqrt(2.0)  # R̃: both are as large as the posterior assumes
+    left = 2 * gain - 2 * shared + np.log(10)
+    assert theory_nu(state) == pytest.approx(1 + law_and_noise * np.sqrt(left))
 
 
 @pytest.mark.slow

@@ -85,3 +85,15 @@ def test_only_one_writer(tmp_path: Path) -> None:
         pass
     with Store(tmp_path).locked():
         pass
+
+
+def test_cumulative_regret_sums_the_regrets_of_all_evaluations() -> None:
+    record = Record(JOB, values=[3.0, float("nan"), 1.0, 2.0], optimum=0.5)
+    np.testing.assert_allclose(record.cumulative_regrets(), [2.5, 2.5, 3.0, 4.5])
+    noisy = Record(JOB, values=[1.0, -9.0], truths=[2.0, 3.0], optimum=0.5)
+    np.testing.assert_allclose(noisy.cumulative_regrets(), [1.5, 4.0])
+    # Lower than feasible values counts as 0, as in Neural-CBO's R_T^+; its violation is added.
+    broken = Record(JOB, values=[0.0, 1.5], violations=[0.25, 0.0], optimum=0.5)
+    np.testing.assert_allclose(broken.cumulative_regrets(), [0.25, 1.25])
+    with pytest.raises(InvalidInput, match="known optimum"):
+        Record(JOB, values=[1.0]).cumulative_regrets()

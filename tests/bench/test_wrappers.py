@@ -8,7 +8,7 @@ from scipy.stats import binomtest, chi2, ttest_1samp
 
 from neurobo.bench.problem import Problem, of_function, of_vector
 from neurobo.bench.problems import GROUPS, problem
-from neurobo.bench.wrappers import ranges, rotate
+from neurobo.bench.wrappers import ranges, rotate, spreads
 from neurobo.errors import InvalidInput
 from neurobo.space.search_space import Params
 
@@ -178,6 +178,16 @@ def test_variance_is_noise_with_a_variance() -> None:
     assert chi2.ppf(0.005, 1999) < spread < chi2.ppf(0.995, 1999)  # a chance of error of 1 %
 
 
+def test_spread_is_the_standard_deviation_over_the_box() -> None:
+    """Of u over [0, 1]: 1/√12; the optimum, which few points are near, does not count."""
+    slope = of_vector("s", "", lambda x: float(x[0]), [(0, 1)], optimum=-9.0, budget=1, source="")
+    assert spreads(slope).value == pytest.approx(1 / np.sqrt(12), rel=1e-3)
+    # The authors' noise is far from the literal reading of their texts, above it or below.
+    for name, low, high in (("ackley-20", 10, 50), ("levy-10", 0.1, 0.9)):
+        literal = np.sqrt(0.01 * ranges(problem(name)).value)
+        assert low < literal / (0.1 * spreads(problem(name)).value) < high, name
+
+
 def test_noise_comes_from_the_generator_only() -> None:
     given = problem("branin-2+noise=0.1")
     points = random_points(given, 5)
@@ -192,7 +202,7 @@ def test_noise_on_noise_keeps_the_truth() -> None:
     assert found.value != found.truth
 
 
-@pytest.mark.parametrize("word", ["noise=0.05", "variance=0.01"])
+@pytest.mark.parametrize("word", ["noise=0.05", "variance=0.01", "spread=0.05"])
 def test_each_constraint_has_noise_by_its_own_range(word: str) -> None:
     clean, given = problem("constrained-ackley-5"), problem(f"constrained-ackley-5+{word}")
     (point,), rng = random_points(clean, 1), np.random.default_rng(0)
@@ -202,10 +212,10 @@ def test_each_constraint_has_noise_by_its_own_range(word: str) -> None:
         name: np.array([o.constraints[name] for o in found]) - limit
         for name, limit in truth.constraints.items()
     } | {"value": np.array([o.value for o in found]) - truth.value}
-    spread = ranges(clean)
+    sizes = spreads(clean) if word.startswith("spread") else ranges(clean)
     for name, error in errors.items():
-        size = spread.value if name == "value" else spread.constraints[name]
-        sd = 0.05 * size if word.startswith("noise") else np.sqrt(0.01 * size)
+        size = sizes.value if name == "value" else sizes.constraints[name]
+        sd = np.sqrt(0.01 * size) if word.startswith("variance") else 0.05 * size
         assert ttest_1samp(error, 0).pvalue > 0.001
         sum_of_squares = np.sum((error - error.mean()) ** 2) / sd**2
         assert chi2.ppf(0.0005, 1999) < sum_of_squares < chi2.ppf(0.9995, 1999)

@@ -24,7 +24,7 @@ from neurobo.data.observations import CRASH, Constraint, Data
 from neurobo.networks.architectures import Architecture
 from neurobo.networks.selection import network_for
 from neurobo.surrogates import multi_output as together
-from neurobo.surrogates.multi_output import MultiOutput
+from neurobo.surrogates.multi_output import FixedHyper, MultiOutput
 
 
 @jax.tree_util.register_dataclass
@@ -96,9 +96,10 @@ class Feasibility:
     beta: float | Literal["theory"] = 1.0
     """At every other suggestion a point is allowed where each constraint's mean minus √β standard
     deviations permits it, as in Neural-CBO. "theory": as many as its Lemma 4.1.5 asks for."""
-    caution: float = 1.0
+    caution: float | None = 1.0
     """At the others, where the mean plus so many standard deviations does: bounds that are always
-    hopeful come to the edge of the feasible region from outside, and may never be inside."""
+    hopeful come to the edge of the feasible region from outside, and may never be inside. None:
+    always hopeful."""
     crash_caution: tuple[float, float] = (1.5, 2.5)
     """The same for failed evaluations, at even and odd suggestions. Hopeful bounds lead to another
     failure nearly every time: success and failure are a step, which shows nothing before it comes.
@@ -109,6 +110,8 @@ class Feasibility:
     solver: str = "gauss-newton"
     sphere: bool = True
     """Whether networks see inputs on a sphere."""
+    fixed: FixedHyper | None = None
+    """Hyper-parameters; None: by evidence."""
 
     def learn(self, key: Array, data: Data, number: int) -> tuple[Bounds, Data]:
         """What is known of the constraints, and the data with each observation judged by it."""
@@ -143,11 +146,12 @@ class Feasibility:
             group, first = known[first : first + size], first + size
             # A fresh start whenever there is something new to learn from.
             name = jax.random.fold_in(jax.random.fold_in(key, 2**30 + i), group[0].n)
-            found.append(together.learn(name, group, network, solver=self.solver))
+            found.append(together.learn(name, group, network, solver=self.solver, fixed=self.fixed))
         thresholds = np.array([c.threshold for c in constraints])
-        deviations = (
-            np.full(len(constraints), -self.caution) if number % 2 else self._hopeful(found)
-        )
+        if number % 2 and self.caution is not None:
+            deviations = np.full(len(constraints), -self.caution)
+        else:
+            deviations = self._hopeful(found)
         crash = np.array([c.name == CRASH for c in constraints])
         deviations = np.where(crash, -self.crash_caution[number % 2], deviations)
         return Bounds(tuple(found), jnp.asarray(thresholds), jnp.asarray(deviations))
@@ -163,8 +167,8 @@ class Feasibility:
             return np.full(sum(len(group.nu) for group in found), np.sqrt(self.beta))
         known = [(np.asarray(group.information), np.asarray(group.noise)) for group in found]
         gains, noises = (np.concatenate(column) for column in zip(*known, strict=True))
-        pairs = zip(gains.tolist(), np.sqrt(noises).tolist(), strict=True)
-        return np.array([cbo_beta(gain, noise) for gain, noise in pairs])
+        pairs = zip(gains.tolist(), noises.tolist(), strict=True)
+        return np.array([cbo_beta(gain, np.sqrt(noise), ridge=noise) for gain, noise in pairs])
 
 
 @jax.jit

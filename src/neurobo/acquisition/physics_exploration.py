@@ -12,14 +12,22 @@ from neurobo.physics.conditioning import Known
 
 def theory_nu(state: Known) -> float:
     """ν of Algorithm 4, which grows with what the values tell beyond the laws."""
-    n, kappa = state.data.n, state.found.typical
-    gram = np.asarray(state.rows.values_only.gram(None))[:n, :n] / kappa
-    good = np.isfinite(state.law_ridge)
-    cross = state.found.cross(state.data.x[:n])[:, good] / kappa
-    among = state.found.among[np.ix_(good, good)] / kappa
-    values, mixed, laws = (jnp.asarray(v) for v in (gram, cross, among))
-    told = good.any()
-    shared = float(interaction_information(values, mixed, laws, 1.0, 1.0)) if told else 0.0
-    law_sd = np.sqrt(np.min(state.hyper.trust)) if told else 0.0
-    gain = float(information_gain(values, 1.0))
-    return pinn_nu(gain, shared, float(np.sqrt(state.hyper.noise)), float(law_sd))
+    gain, shared = information(state)
+    # Noise and λ1 in the units of the standardised objective. The posterior takes a law to be as
+    # noisy as its λ2 says: R2/√λ2 = 1, or 0 if no law counts.
+    law_sd = 1.0 if np.isfinite(state.law_ridge).any() else 0.0
+    ridge = state.ridge * state.hyper.scale**2
+    return pinn_nu(gain, shared, float(np.sqrt(state.hyper.noise)), law_sd, ridge=ridge)
+
+
+def information(state: Known) -> tuple[float, float]:
+    """I(f; Y) and I(f; Y; U) with the λ1 and λ2 of the posterior."""
+    n, good = state.data.n, np.isfinite(state.law_ridge)
+    values = jnp.asarray(np.asarray(state.rows.values_only.gram(None))[:n, :n])
+    gain = float(information_gain(values, state.ridge))
+    if not good.any():
+        return gain, 0.0
+    cross = state.found.cross(state.data.x[:n])[:, good]
+    among = state.found.among[np.ix_(good, good)]
+    mixed, laws, ridges = (jnp.asarray(v) for v in (cross, among, state.law_ridge[good]))
+    return gain, float(interaction_information(values, mixed, laws, state.ridge, ridges))

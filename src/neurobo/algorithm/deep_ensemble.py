@@ -12,9 +12,9 @@ from typing import Literal
 from jax import Array
 
 from neurobo.acquisition.registry import acquire
-from neurobo.algorithm.drawing import Gammas, check_gamma, hyper_for
+from neurobo.algorithm.drawing import Gammas, hyper_for
 from neurobo.algorithm.protocols import Decision
-from neurobo.algorithm.registry import options, register
+from neurobo.algorithm.registry import options, register, set_gamma
 from neurobo.data.observations import Data
 from neurobo.errors import check_choice, check_count
 from neurobo.networks.mlp import MLP
@@ -33,7 +33,7 @@ class DeepEnsemble:
     random tangent, as its authors compare with."""
     members: int = 10
     gamma: Gammas = 1.0
-    """A number is both σ_w and σ_b; "evidence" finds them and the scale."""
+    """A number is both σ_w and σ_b, a pair one of each; "evidence" finds them and the scale."""
     width: int = 1000
     depth: int = 1
     activation: str = "tanh"
@@ -41,7 +41,7 @@ class DeepEnsemble:
     def __post_init__(self) -> None:
         MLP(self.width, self.depth, self.activation)
         check_count("members", self.members, least=2)
-        check_gamma(self.gamma)
+        set_gamma(self, words=("evidence", "grid"))
         check_choice("acquisition", self.acquisition, ("ei", "draw"))
 
     def _recipe(self, data: Data) -> Recipe:

@@ -11,10 +11,10 @@ import numpy as np
 
 from neurobo.acquisition.score import Score
 from neurobo.algorithm.protocols import Decision
-from neurobo.algorithm.registry import given_later, options
+from neurobo.algorithm.registry import given_later, options, set_gamma
 from neurobo.data.observations import Data
-from neurobo.errors import InvalidInput, check_choice, check_flag, check_number
-from neurobo.networks.architectures import Architecture
+from neurobo.errors import InvalidInput, check_choice, check_count, check_flag, check_number
+from neurobo.networks.architectures import Architecture, FixedGamma, gamma_pair
 from neurobo.networks.cnn import CNN
 from neurobo.networks.infinite_width import InfiniteWidthMLP
 from neurobo.networks.mlp import MLP
@@ -26,12 +26,7 @@ from neurobo.surrogates import image_evidence, leave_one_out, refit_schedule
 from neurobo.surrogates.hyperparameters import Hyper, Logarithms
 from neurobo.surrogates.posterior import means
 
-Gammas = float | Literal["evidence", "grid"]
-
-
-def check_gamma(gamma: Gammas) -> None:
-    if gamma not in ("evidence", "grid"):
-        check_number("gamma", gamma, above=0)
+Gammas = FixedGamma | Literal["evidence", "grid"]
 
 
 def check_solver(solver: str, *, known: Collection[str] = ("adam", "gauss-newton")) -> None:
@@ -49,8 +44,8 @@ class Drawing:
 
     gamma: Gammas = "evidence"
     """γ: larger means less smooth. "evidence" finds σ_w, σ_b, the scale ν and the noise by the
-    marginal likelihood of the wide limit. A number is both σ_w and σ_b; "grid" finds it in the
-    range [0.5, 5] of the "Be Greedy" paper by leaving one observation out."""
+    marginal likelihood of the wide limit. A number is both σ_w and σ_b, a pair one of each; "grid"
+    finds a number in the range [0.5, 5] of the "Be Greedy" paper by leaving one observation out."""
     noise: float | None = None
     """Variance of the noise, in units of the standardised objective. None: by evidence, or 0."""
     ard: bool = False
@@ -65,6 +60,9 @@ class Drawing:
     """Every other suggestion stays within this half-width (whole box: 1) of the best point.
     "auto": 0.4 above 6 columns; "adaptive": as far as the history says, above 6 columns. None:
     never, as in the papers."""
+    candidates: int | None = None
+    """How many Sobol points are scored, and nothing else, as in some of the authors' programs.
+    None: Sobol points and the surroundings of the best observations, refined with gradients."""
 
     start: Logarithms | None = given_later(default=None)
 
@@ -73,10 +71,12 @@ class Drawing:
 
     def __post_init__(self) -> None:
         MLP(self.width, self.depth, self.activation)
-        check_gamma(self.gamma)
+        set_gamma(self, words=("evidence", "grid"))
         check_flag("sphere", self.sphere)
         if self.noise is not None:
             check_number("noise", self.noise, least=0)
+        if self.candidates is not None:
+            check_count("candidates", self.candidates)
         region = self.trust_region
         words = (None, "auto", "adaptive")
         known = region in words or (isinstance(region, float | int) and 0 < region <= 2)
@@ -100,7 +100,7 @@ class Drawing:
     ) -> list[Decision]:
         """Samples as scores, each with its trust region."""
         return [
-            Decision(sample, self.region(data, number))
+            Decision(sample, self.region(data, number), candidates=self.candidates)
             for sample, number in zip(samples, numbers, strict=True)
         ]
 
@@ -141,8 +141,8 @@ def hyper_for(
 ) -> Hyper:
     """γ, ν and the noise: given, or found by evidence."""
     ones = (1.0,) * data.x.shape[1]
-    if isinstance(gamma, float | int):
-        return Hyper((gamma, gamma), 1.0, noise or 0.0, ones)
+    if not isinstance(gamma, str):
+        return Hyper(gamma_pair(gamma), 1.0, noise or 0.0, ones)
     if isinstance(network, CNN):
         found = image_evidence.fit(data, network)
         return found if noise is None else replace(found, noise=noise)

@@ -13,9 +13,10 @@ from jax import Array
 
 from neurobo.acquisition.registry import acquire
 from neurobo.algorithm.protocols import Decision
-from neurobo.algorithm.registry import options, register
+from neurobo.algorithm.registry import options, register, set_gamma
 from neurobo.data.observations import Data
 from neurobo.errors import check_choice, check_number
+from neurobo.networks.architectures import FixedGamma, gamma_pair
 from neurobo.networks.mlp import MLP
 from neurobo.networks.selection import network_for
 from neurobo.surrogates.draws import Recipe
@@ -35,22 +36,24 @@ class NeuralBandit:
     """ν, how many standard deviations the bound lies below the mean, or the draw's scale."""
     ridge: float = 1e-3
     """λ, for the training and for U."""
-    gamma: float = 1.0
+    gamma: FixedGamma = 1.0
+    """A number is both σ_w and σ_b, a pair one of each."""
     width: int = 256
     depth: int = 2
     activation: str = "relu"
 
     def __post_init__(self) -> None:
         MLP(self.width, self.depth, self.activation)
-        for name in ("nu", "ridge", "gamma"):
+        for name in ("nu", "ridge"):
             check_number(name, getattr(self, name), above=0)
+        set_gamma(self)
         check_choice("acquisition", self.acquisition, ("ucb", "ts"))
         check_choice("covariance", self.covariance, ("exact", "diagonal"))
 
     def surrogate(self, data: Data) -> LinearisedNetwork:
         recipe = Recipe(
             network_for(data.image, self.width, self.depth, self.activation),
-            gamma=(self.gamma, self.gamma),
+            gamma=gamma_pair(self.gamma),
             noise=self.ridge,
             surrogate="centred",
             perturbed=False,

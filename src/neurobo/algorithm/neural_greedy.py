@@ -7,8 +7,9 @@ is the exploration: a wide network trained this way is a draw from a Gaussian pr
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import jax
 import numpy as np
@@ -19,11 +20,12 @@ from neurobo.algorithm.drawing import Drawing, Radius, check_solver
 from neurobo.algorithm.protocols import Decision
 from neurobo.algorithm.registry import options, register
 from neurobo.data.observations import Data
-from neurobo.errors import check_choice, check_number
+from neurobo.errors import check_choice, check_count, check_number
 from neurobo.networks.infinite_width import InfiniteWidthMLP
 from neurobo.surrogates import marginal_likelihood
 from neurobo.surrogates.draws import SURROGATES, Recipe, draws
 from neurobo.surrogates.hyperparameters import Hyper
+from neurobo.training.gradient_descent import ADAM_STEPS
 
 
 @options
@@ -41,6 +43,8 @@ class NeuralGreedy(Drawing):
     activation: str = "erf"
     """The paper's tanh looks the same, but the kernel of erf has a short closed form."""
     solver: Literal["gauss-newton", "adam"] = "gauss-newton"
+    adam_steps: int = ADAM_STEPS
+    """Steps of `solver="adam"`."""
     restless: bool = True
     """Explore more, by a larger ν, when the run has settled. False: the paper's algorithm."""
     trust_region: Radius = None
@@ -51,6 +55,24 @@ class NeuralGreedy(Drawing):
             check_number("scale", self.scale, above=0)
         check_choice("surrogate", self.surrogate, SURROGATES)
         check_solver(self.solver)
+        check_count("adam_steps", self.adam_steps)
+
+    @classmethod
+    def paper(cls, **changes: Any) -> NeuralGreedy:
+        """The settings of "Be Greedy", appendix F.2, and of the thesis, appendix A.
+
+        One hidden layer of 5000 tanh units, ν = 1, σ² = 0, 5000 steps of Adam with learning rate
+        0.001, networks that see the box, no trust region. `surrogate="posterior"` is PosteriorSMB.
+        The paper tunes γ in [0.5, 5] for each problem by its regret; here leaving one observation
+        out chooses it from that range. Its 10 descents from random points are our search, with
+        gradients. Its start is `n_startup_trials="paper"`, in the thesis with `start="lhs"`.
+        """
+        settings: dict[str, Any] = {
+            "width": 5000, "depth": 1, "activation": "tanh", "gamma": "grid", "noise": 0.0,
+            "scale": 1.0, "solver": "adam", "adam_steps": 5000, "restless": False,
+            "sphere": False, "trust_region": None,
+        }  # fmt: skip
+        return cls(**{**settings, **changes})
 
     def decide(self, key: Array, data: Data, number: int) -> Decision:
         return self.decide_batch(key, data, [number])[0]
@@ -58,27 +80,27 @@ class NeuralGreedy(Drawing):
     def decide_batch(self, key: Array, data: Data, numbers: Sequence[int]) -> list[Decision]:
         """A posterior sample for each number."""
         hyper = self.hyper(data)
-        scale = hyper.scale * self._factor(data, hyper)
+        if self.scale != "theory":
+            hyper = replace(hyper, scale=hyper.scale * self.scale)
+        factor = self._theory_nu(data, hyper) if self.scale == "theory" else 1.0
         recipe = Recipe(
             network=self.network(data),
             gamma=hyper.gamma,
-            noise=hyper.noise / scale**2,
-            scale=scale * (_restlessness(data) if self.restless else 1.0),
+            noise=hyper.noise / hyper.scale**2,  # λ, which ν_t leaves as it is (Proposition 2)
+            scale=factor * hyper.scale * (_restlessness(data) if self.restless else 1.0),
             scales=hyper.scales,
             surrogate=self.surrogate,
             solver=self.solver,
+            adam_steps=self.adam_steps,
         )
         keys = [jax.random.fold_in(key, number) for number in numbers]
         samples = draws(keys, data, recipe)
         return self.decisions([sample for sample, _ in samples], data, numbers)
 
-    def _factor(self, data: Data, hyper: Hyper) -> float:
-        if self.scale != "theory":
-            return self.scale
+    def _theory_nu(self, data: Data, hyper: Hyper) -> float:
         wide = InfiniteWidthMLP(self.depth, self.activation, sphere=self.sphere and not self.ard)
-        return greedy_nu(
-            marginal_likelihood.information(data, wide, hyper), float(np.sqrt(hyper.noise))
-        )
+        information = marginal_likelihood.information(data, wide, hyper)
+        return greedy_nu(information, float(np.sqrt(hyper.noise)), ridge=hyper.noise)
 
 
 def _restlessness(data: Data) -> float:
@@ -95,9 +117,15 @@ def _restlessness(data: Data) -> float:
     return float(2 ** (min(max(crowd - 3, 0), 10) / 2))
 
 
-register("neural-greedy", NeuralGreedy, "Train a fresh network, go to its minimum (SimpleSMB).")
+register(
+    "neural-greedy",
+    NeuralGreedy,
+    "Train a fresh network, go to its minimum (SimpleSMB).",
+    paper=NeuralGreedy.paper,
+)
 register(
     "neural-greedy-posterior",
     partial(NeuralGreedy, surrogate="posterior"),
     "The same with a posterior draw: neural Thompson sampling (PosteriorSMB).",
+    paper=partial(NeuralGreedy.paper, surrogate="posterior"),
 )

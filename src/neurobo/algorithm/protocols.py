@@ -32,6 +32,8 @@ class Decision:
     """Where to search; None: everywhere."""
     member: str = ""
     """Which member of a portfolio decided; else ""."""
+    candidates: int | None = None
+    """How many Sobol points to score, and nothing else; None: all that the search does."""
 
 
 @runtime_checkable

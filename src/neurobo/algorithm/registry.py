@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Collection
 from typing import Any, TypeVar, dataclass_transform
 
 from neurobo.algorithm.protocols import Algorithm, SupportsPhysics
@@ -16,13 +17,21 @@ class Entry:
     make: Callable[..., Algorithm]
     """Called with the options that differ from the defaults."""
     summary: str
+    paper: Callable[..., Algorithm] | None = None
+    """The same for the settings of its paper."""
 
 
 _REGISTRY: dict[str, Entry] = {}
 
 
-def register(name: str, make: Callable[..., Algorithm], summary: str) -> None:
-    _REGISTRY[name] = Entry(make, summary)
+def register(
+    name: str,
+    make: Callable[..., Algorithm],
+    summary: str,
+    *,
+    paper: Callable[..., Algorithm] | None = None,
+) -> None:
+    _REGISTRY[name] = Entry(make, summary, paper)
 
 
 def algorithms() -> list[str]:
@@ -35,10 +44,17 @@ def describe(name: str) -> str:
     return _REGISTRY[name].summary
 
 
-def build(name: str, **given: Any) -> Algorithm:
-    """An algorithm from its name and options."""
+def build(name: str, *, preset: str | None = None, **given: Any) -> Algorithm:
+    """An algorithm from its name and options; `preset="paper"` begins with its paper's settings."""
     check_choice("algorithm", name, algorithms())
-    return _REGISTRY[name].make(**given)
+    entry = _REGISTRY[name]
+    if preset is None:
+        return entry.make(**given)
+    check_choice("preset", preset, ("paper",))
+    if entry.paper is None:
+        known = [name for name, entry in _REGISTRY.items() if entry.paper is not None]
+        raise InvalidInput(f"an algorithm with paper settings must be one of {known}, got {name!r}")
+    return entry.paper(**given)
 
 
 def resolve(algorithm: str | Algorithm) -> Algorithm:
@@ -75,6 +91,24 @@ def check_physics(algorithm: Algorithm, physics: Any) -> None:
 def given_later(*, default: Any) -> Any:
     """A field that no user sets: what an algorithm gets to know besides the observations."""
     return dataclasses.field(default=default, repr=False, compare=False)
+
+
+def set_gamma(algorithm: Any, words: Collection[str] = ()) -> None:
+    """Check the option `gamma`, one of the words, a number or a pair (σ_w, σ_b), which a study file
+    or a command line gives as a list."""
+    gamma = algorithm.gamma
+    if isinstance(gamma, str) and gamma in words:
+        return
+    pair = gamma if isinstance(gamma, list | tuple) else (gamma, gamma)
+    known = len(pair) == 2 and all(type(g) in (int, float) and math.isfinite(g) for g in pair)
+    if not (known and pair[0] > 0 and pair[1] >= 0 and (pair is gamma or gamma > 0)):
+        allowed = "".join(f"{word!r}, " for word in words)
+        raise InvalidInput(
+            f"gamma must be {allowed}a number above 0 or a pair (σ_w, σ_b) with σ_w above 0 and "
+            f"σ_b of at least 0, got {gamma!r}"
+        )
+    if pair is gamma:
+        object.__setattr__(algorithm, "gamma", (float(pair[0]), float(pair[1])))
 
 
 T = TypeVar("T")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import jax
 import numpy as np
@@ -20,8 +20,9 @@ from neurobo.algorithm.drawing import Drawing, check_solver
 from neurobo.algorithm.protocols import Decision
 from neurobo.algorithm.registry import options, register
 from neurobo.data.observations import Data
-from neurobo.errors import check_number
+from neurobo.errors import check_count, check_flag, check_number
 from neurobo.surrogates.draws import Recipe, draws
+from neurobo.training.gradient_descent import ADAM_STEPS
 
 
 @options
@@ -33,21 +34,51 @@ class STOBNTS(Drawing):
     beta: float | Literal["theory"] = 1.0
     """β_t, the factor of the posterior's standard deviation. "theory" is Theorem 1's for a grid of
     100 values in each column."""
+    batch: int = 1
+    """B, how many points are evaluated at the same time: t of the theory's β_t counts batches. A
+    history does not tell which of its points were evaluated together, so it must be said."""
     perturb: bool = True
     """Whether the targets get fresh noise, as an exact draw needs. False: as the authors ran it."""
+    standardise: bool = True
+    """Whether networks are trained on standardised values. False: on values as they are, as the
+    authors did; `noise` then has their units."""
     solver: Literal["gauss-newton", "adam"] = "gauss-newton"
+    adam_steps: int = ADAM_STEPS
+    """Steps of `solver="adam"`."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.beta != "theory":
             check_number("beta", self.beta, above=0)
+        check_count("batch", self.batch)
+        check_flag("standardise", self.standardise)
         check_solver(self.solver)
+        check_count("adam_steps", self.adam_steps)
+
+    @classmethod
+    def paper(cls, **changes: Any) -> STOBNTS:
+        """The settings of STO-BNTS, section 5.5, and of the authors' program.
+
+        Two hidden layers of 256 ReLU units (section 5.5), β_t = 1 (footnote 2). From the program:
+        σ_w = 1.5, σ_b = 0.05, noise of standard deviation 0.1, values neither standardised nor
+        perturbed, 10,000 steps of Adam with learning rate 0.001, the best of 10,000 random points
+        (its further search hardly moved). Networks see the box, no trust region.
+        `linear=True` is STO-BNTS-Linear, solved exactly. Not reproduced: the program uses one
+        random key in every iteration. Its Lunar-Lander runs begin with 20 points.
+        """
+        settings: dict[str, Any] = {
+            "width": 256, "depth": 2, "activation": "relu", "gamma": (1.5, 0.05), "noise": 0.01,
+            "beta": 1.0, "perturb": False, "standardise": False, "solver": "adam",
+            "adam_steps": 10_000, "candidates": 10_000, "sphere": False, "trust_region": None,
+        }  # fmt: skip
+        return cls(**{**settings, **changes})
 
     def decide(self, key: Array, data: Data, number: int) -> Decision:
         return self.decide_batch(key, data, [number])[0]
 
     def decide_batch(self, key: Array, data: Data, numbers: Sequence[int]) -> list[Decision]:
         """A posterior sample for each number."""
+        data = data if self.standardise else data.raw
         hyper = self.hyper(data)
         recipe = Recipe(
             network=self.network(data),
@@ -57,23 +88,28 @@ class STOBNTS(Drawing):
             scales=hyper.scales,
             surrogate="linear" if self.linear else "posterior",
             solver=self.solver,
+            adam_steps=self.adam_steps,
             perturbed=self.perturb,
         )
-        # Suggestions in a row share the tangent features: the same as a batch of Algorithm 2.
-        iteration = jax.random.fold_in(jax.random.fold_in(key, 2**31), data.n)
         keys = [jax.random.fold_in(key, number) for number in numbers]
-        samples = draws(keys, data, recipe, tangent_key=iteration)
+        samples = draws(keys, data, recipe)
         return self.decisions([sample for sample, _ in samples], data, numbers)
 
     def _beta(self, data: Data) -> float:
         if self.beta == "theory":
-            return sto_beta(data.n + 1, data.x.shape[1] * np.log(100))
+            return sto_beta(data.n // self.batch + 1, data.x.shape[1] * np.log(100))
         return self.beta
 
 
-register("sto-bnts", STOBNTS, "Neural Thompson sampling in batches: train a fresh posterior draw.")
+register(
+    "sto-bnts",
+    STOBNTS,
+    "Neural Thompson sampling in batches: train a fresh posterior draw.",
+    paper=STOBNTS.paper,
+)
 register(
     "sto-bnts-linear",
     partial(STOBNTS, linear=True),
     "The same with the network's tangent: exact for its kernel at any width.",
+    paper=partial(STOBNTS.paper, linear=True),
 )

@@ -87,6 +87,11 @@ class Record:
             raise InvalidInput(f"a regret needs a known optimum, got none for {self.job.problem!r}")
         return np.maximum(self.true_values - self.optimum, 0.0) + self.broken
 
+    def cumulative_regrets(self) -> np.ndarray:
+        """R_t, what all evaluations so far have cost: the sum of their regrets, where constraints
+        are broken with the violation. A failed evaluation adds nothing."""
+        return np.nancumsum(self.regret_and_violation())
+
     def best_so_far(self) -> np.ndarray:
         """The lowest true value among feasible points evaluated so far; NaN before the first."""
         return np.fmin.accumulate(np.where(self.broken > 0, np.nan, self.true_values))

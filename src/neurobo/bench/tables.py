@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -145,8 +145,7 @@ def with_violation(results: Results) -> Results:
 
 
 def _has_violation(record: Record) -> bool:
-    # Where runs are rechecked noise hides the truth.
-    return record.violations is not None and record.optimum is not None and not record.rechecked
+    return record.violations is not None and _regret_is_known(record)
 
 
 def _with_violation(record: Record) -> Record:
@@ -158,6 +157,19 @@ def _with_violation(record: Record) -> Record:
         true_violations=None,
         optimum=0.0,
     )
+
+
+def with_known_regret(results: Results) -> Results:
+    """The problems whose every evaluation has a known regret: no noise hides the truth."""
+    return results.where(
+        group
+        for group, methods in results.runs.items()
+        if all(_regret_is_known(r) for runs in methods.values() for r in runs.values())
+    )
+
+
+def _regret_is_known(record: Record) -> bool:
+    return record.optimum is not None and not record.rechecked
 
 
 def finals(runs: Runs) -> Vector:
@@ -236,11 +248,18 @@ class Curve:
     high: Vector
 
 
-def convergence(runs: Runs, budget: int, points: int = 120) -> Curve:
-    """Regret, or best value, against evaluations. A run that ended early keeps its last."""
+def convergence(
+    runs: Runs,
+    budget: int,
+    points: int = 120,
+    *,
+    trace_of: Callable[[Record], Vector] = Record.regrets,
+) -> Curve:
+    """Regret, or best value, against evaluations; or another trace of records. A run that ended
+    early keeps its last."""
     traces = np.full((len(runs), budget), np.inf)
     for row, record in zip(traces, runs.values(), strict=True):
-        trace = np.nan_to_num(record.regrets()[:budget], nan=np.inf)
+        trace = np.nan_to_num(trace_of(record)[:budget], nan=np.inf)
         row[: len(trace)] = trace
         row[len(trace) :] = trace[-1]
     chosen = np.unique(np.linspace(0, budget - 1, min(budget, points)).round().astype(int))

@@ -5,6 +5,10 @@ Gaussian noise whose standard deviation is 5 % of the function's range. Shift an
 the seed of the run, so that every seed is another instance, the same for every method.
 
 Noise is on the constraints, too, as in Neural-CBO's text: each has its own, by its own range.
+
+Neural-BO, Neural-CBO and PINN-BO state a noise variance of 1 % of the range (`+variance=0.01`).
+What their programs add is noise whose standard deviation is a share of that of the values over the
+box: `+spread=0.1`, in Neural-CBO `+spread=0.05`.
 """
 
 from __future__ import annotations
@@ -48,25 +52,36 @@ def rotate(problem: Problem, seed: int) -> Problem:
 
 def noise(problem: Problem, share: float) -> Problem:
     """Add Gaussian noise; `share` is its standard deviation as a share of the range of values."""
-    return _noisy(problem, "noise", share, lambda spread: share * spread)
+    return _noisy(problem, "noise", share, ranges, lambda size: share * size)
 
 
 def variance(problem: Problem, share: float) -> Problem:
     """Add Gaussian noise; `share` is its variance as a share of the range of values."""
-    return _noisy(problem, "variance", share, lambda spread: math.sqrt(share * spread))
+    return _noisy(problem, "variance", share, ranges, lambda size: math.sqrt(share * size))
 
 
-def _noisy(problem: Problem, word: str, share: float, sd: Callable[[float], float]) -> Problem:
+def spread(problem: Problem, share: float) -> Problem:
+    """Add Gaussian noise; `share` is its standard deviation as a share of that of the values."""
+    return _noisy(problem, "spread", share, spreads, lambda size: share * size)
+
+
+def _noisy(
+    problem: Problem,
+    word: str,
+    share: float,
+    measure: Callable[[Problem], Sizes],
+    sd: Callable[[float], float],
+) -> Problem:
     check_number(word, share, above=0)
-    spread: list[Ranges] = []  # measured when first needed
+    sizes: list[Sizes] = []  # measured when first needed
 
     def evaluate(params: Params, rng: np.random.Generator) -> Evaluation:
-        if not spread:
-            spread.append(ranges(problem))
+        if not sizes:
+            sizes.append(measure(problem))
         clean = problem.evaluate(params, rng)
-        noise = sd(spread[0].value) * rng.normal()
+        noise = sd(sizes[0].value) * rng.normal()
         told = {
-            name: limit + sd(spread[0].constraints[name]) * rng.normal()
+            name: limit + sd(sizes[0].constraints[name]) * rng.normal()
             for name, limit in clean.constraints.items()
         }
         return replace(
@@ -114,7 +129,8 @@ def batch(problem: Problem, size: float) -> Problem:
 
 _BY_SEED = {"shift": shift, "rotate": rotate}
 _BY_AMOUNT = {
-    "noise": noise, "variance": variance, "failures": failures, "delay": delay, "batch": batch,
+    "noise": noise, "variance": variance, "spread": spread, "failures": failures, "delay": delay,
+    "batch": batch,
 }  # fmt: skip
 
 
@@ -139,15 +155,28 @@ def wrap(problem: Problem, wrappers: list[str], seed: int) -> Problem:
     return replace(problem, name=written) if wrappers else problem
 
 
-class Ranges(NamedTuple):
-    """Highest minus lowest, without noise."""
+class Sizes(NamedTuple):
+    """How large the value and each constraint are, without noise."""
 
     value: float
     constraints: dict[str, float]
 
 
-def ranges(problem: Problem, n: int = 4096) -> Ranges:
-    """Over Sobol points, for the value over the known optimum, too."""
+def ranges(problem: Problem) -> Sizes:
+    """Highest minus lowest over Sobol points, for the value over the known optimum, too."""
+    values, limits = _sampled(problem)
+    values += [] if problem.optimum is None else [problem.optimum]
+    return Sizes(_range(values), {name: _range(c) for name, c in limits.items()})
+
+
+def spreads(problem: Problem) -> Sizes:
+    """Standard deviations over Sobol points."""
+    values, limits = _sampled(problem)
+    return Sizes(float(np.nanstd(values)), {k: float(np.nanstd(c)) for k, c in limits.items()})
+
+
+def _sampled(problem: Problem, n: int = 4096) -> tuple[list[float], dict[str, list[float]]]:
+    """Values and constraints over Sobol points, without noise."""
     space, rng = problem.space, np.random.default_rng(0)
     unit = np.asarray(qmc.Sobol(space.n_parameters, rng=rng).random(n))
     if space.as_array:  # a plain box: decoding 100 parameters one by one takes seconds
@@ -156,12 +185,11 @@ def ranges(problem: Problem, n: int = 4096) -> Ranges:
     else:
         points = map(space.decode, space.from_unit(unit))
     found = [problem.evaluate(problem.active(params), rng) for params in points]
-    values = [o.noiseless for o in found] + ([] if problem.optimum is None else [problem.optimum])
     limits = {
         name: [o.noiseless_constraints.get(name, math.nan) for o in found]
         for name in problem.constraints
     }
-    return Ranges(_range(values), {name: _range(c) for name, c in limits.items()})
+    return [o.noiseless for o in found], limits
 
 
 def _range(values: list[float]) -> float:

@@ -200,7 +200,7 @@ def list_problems(as_json: bool) -> None:
     out.print(
         "Also bbob-fF-dD-iI (COCO's function F in D dimensions, instance I), needles-D-I (narrow\n"
         "wells in D dimensions, instance I) and yahpo-SCENARIO-TASK (tuning tasks of YAHPO Gym).\n"
-        "Wrappers: +shift +rotate +noise=S +variance=S +failures=P +delay=S"
+        "Wrappers: +shift +rotate +noise=S +variance=S +spread=S +failures=P +delay=S +batch=N"
     )
 
 

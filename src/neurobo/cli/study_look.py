@@ -27,7 +27,9 @@ from neurobo.errors import NeuroboError, check_choice, require
 if TYPE_CHECKING:
     from optuna.study import Study
 
+    from neurobo.analysis.predictions import Surrogate
     from neurobo.analysis.tally import Tally
+    from neurobo.analysis.theory import Theory
     from neurobo.studies.file.study_file import StudyFile
 
 
@@ -123,17 +125,29 @@ def _nothing(tally: Tally) -> str:
     return f"a result is needed, got none ({len(tally.failed)} failed)"
 
 
-def explain(file: File = DEFAULT, as_json: AsJson = False) -> None:
+def explain(
+    file: File = DEFAULT,
+    theory: Annotated[
+        bool,
+        typer.Option(
+            "--theory",
+            help="Also what the papers' regret bounds need: information gain, effective dimension.",
+        ),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
     """What the algorithm did and why, which inputs matter, and whether going on is worth it."""
     from neurobo.studies.reporting.findings import Findings
     from neurobo.studies.reporting.sentences import SHARES, story, summary
 
     found = Findings.of(*open_file(file))
     told = found.explanation
+    bounds = _theory(found.belief) if theory and found.belief is not None else None
     if as_json:
         shares = {"influence": {one.name: one.total for one in found.influence},
                   "influence_alone": {one.name: one.alone for one in found.influence}}  # fmt: skip
-        typer.echo(json.dumps({**told.as_dict(), **shares}))
+        more = {} if bounds is None else {"theory": bounds.as_dict()}
+        typer.echo(json.dumps({**told.as_dict(), **shares, **more}))
         return
     for sentence in [*summary(found), *story(found), *told.sentences()]:
         say(f"- {sentence.replace('`', '')}")
@@ -154,6 +168,18 @@ def explain(file: File = DEFAULT, as_json: AsJson = False) -> None:
         table.add_row("combinations", f"{found.combined:.0%}", "", "", style="dim")
         out.print(table)
         say(SHARES.replace("`", '"'))
+    if bounds is not None:
+        say("In terms of the regret bounds:")
+        for sentence in bounds.sentences():
+            say(f"- {sentence}")
+    elif theory:
+        say("The regret bounds need at least three different results.")
+
+
+def _theory(belief: Surrogate) -> Theory:
+    from neurobo.analysis.theory import theory_of
+
+    return theory_of(belief)
 
 
 def _open_to_write(file: Path, to: Path | None, ending: str) -> tuple[StudyFile, Study, Path]:

@@ -99,6 +99,11 @@ class Data:
             return found, 0.0, 1.0
         return found, (mean - mean_of_all) / sd_of_all, sd / sd_of_all or 1.0
 
+    @property
+    def raw(self) -> Data:
+        """The same with the values as they are instead of standardised ones."""
+        return replace(self, y=np.pad(self.values, (0, len(self.y) - self.n)))
+
     def with_fantasies(self, values: Float[np.ndarray, " k"]) -> Data:
         """As if the pending points had these values; whether they are feasible stays open."""
         x = np.concatenate([self.x[: self.n], self.pending])

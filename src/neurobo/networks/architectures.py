@@ -38,6 +38,13 @@ class Layer(NamedTuple):
 
 Theta = Any  # a pytree of arrays; for an MLP a tuple of Layer
 Gamma = Float[Array, "2"]
+FixedGamma = float | tuple[float, float]
+"""γ as users give it: one number for σ_w and σ_b, or both."""
+
+
+def gamma_pair(gamma: FixedGamma) -> tuple[float, float]:
+    """σ_w and σ_b."""
+    return gamma if isinstance(gamma, tuple) else (gamma, gamma)
 
 
 class Dense(NamedTuple):

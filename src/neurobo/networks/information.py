@@ -17,14 +17,16 @@ def interaction_information(
     cross: Float[Array, "n m"],
     laws: Float[Array, "m m"],
     noise: float | Array,
-    law_noise: float | Array,
+    law_noise: float | Float[Array, " m"],
 ) -> Float[Array, ""]:
-    """What observations and rows of a differential equation tell both (PINN-BO, section 5.3).
+    """What observations and rows of a differential equation tell both (PINN-BO, Lemma 5.3.6).
 
     ½ log [det(ΦᵀΦ/λ1 + I) det(ΩᵀΩ/λ2 + I) / det(ΦᵀΦ/λ1 + ΩᵀΩ/λ2 + I)], where the arguments are the
     Grams ΦΦᵀ, ΦΩᵀ and ΩΩᵀ: by Sylvester's identity no matrix is larger than the number of rows.
+    λ2 may differ from row to row.
     """
-    mixed = cross / jnp.sqrt(jnp.asarray(noise) * law_noise)
-    both = jnp.block([[values / noise, mixed], [mixed.T, laws / law_noise]])
+    root = jnp.sqrt(jnp.broadcast_to(jnp.asarray(law_noise), len(laws)))
+    mixed, scaled = cross / jnp.sqrt(jnp.asarray(noise)) / root, laws / root / root[:, None]
+    both = jnp.block([[values / noise, mixed], [mixed.T, scaled]])
     together = information_gain(both, 1.0)
-    return information_gain(values, noise) + information_gain(laws, law_noise) - together
+    return information_gain(values, noise) + information_gain(scaled, 1.0) - together

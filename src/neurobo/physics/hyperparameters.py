@@ -62,7 +62,7 @@ class Settings:
 
     networks: tuple[Architecture, ...]
     """To choose from."""
-    gamma: float | None = None
+    gamma: tuple[float, float] | None = None
     noise: float | None = None
     weight: float | None = None
     """λ1/λ2 for laws that do not say."""
@@ -121,7 +121,7 @@ class Search:
         if len(networks) > 1:
             gammas = tuple(gamma for gamma in GAMMAS if gamma[1] == 1.0)
         if given is not None:
-            gammas = ((given, given),)
+            gammas = (given,)
         return [(network, gamma) for network in networks for gamma in gammas]
 
     @property
@@ -243,7 +243,9 @@ class _Given:
             if not fixed:
                 break
         w, b = found.gamma
-        prior = np.sum(((np.log([w, b]) - _GAMMA[0]) / _GAMMA[1]) ** 2) / 2
+        prior = 0.0  # of a given γ, whose σ_b may be 0
+        if settings.gamma is None:
+            prior = np.sum(((np.log([w, b]) - _GAMMA[0]) / _GAMMA[1]) ** 2) / 2
         trust = tuple(np.where(free >= LEVELS[-1], np.inf, free).tolist())
         total = best.cost + float(prior + _level_prior(free).sum() / len(free))
         return total, PhysicsHyper(found.network, found.gamma, scale / np.sqrt(kappa), noise, trust)

@@ -43,10 +43,15 @@ class Box:
         return np.clip(x, self.low, self.high)
 
 
-def candidates(space: Space, data: Data, box: Box, rng: np.random.Generator) -> Matrix:
+def sobol_points(space: Space, box: Box, rng: np.random.Generator, count: int) -> Matrix:
+    whole = 1 << (count - 1).bit_length()  # Sobol points are even only in powers of 2
+    unit = qmc.Sobol(space.n_parameters, rng=rng).random(whole)[:count]
+    return space.snap(box.squeeze(space.from_unit(unit)))
+
+
+def starting_points(space: Space, data: Data, box: Box, rng: np.random.Generator) -> Matrix:
     """CHUNK points of the box, and as many near the best observations, if there are any."""
-    sobol = qmc.Sobol(space.n_parameters, rng=rng).random(CHUNK)
-    everywhere = space.snap(box.squeeze(space.from_unit(sobol)))
+    everywhere = sobol_points(space, box, rng, CHUNK)
     if data.n == 0:
         return everywhere
     best = data.points[data.order[:8]]

@@ -15,7 +15,7 @@ from jaxtyping import Float
 from neurobo.acquisition.score import Limited, Score
 from neurobo.data.observations import Data
 from neurobo.errors import NeuroboWarning
-from neurobo.search.candidates import Box, candidates
+from neurobo.search.candidates import Box, sobol_points, starting_points
 from neurobo.search.exclusion import any_free, first_free, is_crowded, is_excluded
 from neurobo.search.refinement import polish, refine
 from neurobo.search.scoring import CHUNK, evaluate
@@ -47,15 +47,23 @@ def minimise(
     rng: np.random.Generator,
     *,
     region: Region | None = None,
+    candidates: int | None = None,
 ) -> Float[np.ndarray, " columns"]:
-    """The encoded point with the lowest score that is neither evaluated nor pending."""
+    """The encoded point with the lowest score that is neither evaluated nor pending; with
+    `candidates` the best of so many Sobol points of the space."""
     if space.size <= ENUMERABLE or space.choosing:
         return _enumerated(score, space, data, rng)
     box = Box.of(space, data, region)
-    tried = candidates(space, data, box, rng)
+    if candidates is None:
+        tried = starting_points(space, data, box, rng)
+    else:
+        tried = sobol_points(space, box, rng, candidates)
     scores = evaluate(score, space, tried)
     if not np.isfinite(scores).any():
         return _without_a_score(space, data, rng)
+    if candidates is not None:
+        best = first_free(space, tried[np.argsort(scores, kind="stable")], data.excluded)
+        return any_free(space, data.excluded, rng) if best is None else best
     # Half of the starts from each group, so that neither exploration nor the incumbents are lost.
     groups = [np.argsort(scores[:CHUNK]), CHUNK + np.argsort(scores[CHUNK:])]
     share = STARTS // 2 if data.n else STARTS

@@ -19,7 +19,7 @@ from jaxtyping import Float
 from neurobo.data.observations import Data
 from neurobo.networks.architectures import Architecture, Gamma, Theta
 from neurobo.training.gauss_newton import gauss_newton, gauss_newton_batch, linear
-from neurobo.training.gradient_descent import adam, sgd
+from neurobo.training.gradient_descent import ADAM_STEPS, adam, sgd
 from neurobo.training.problem import Fit, TrainingProblem
 from neurobo.training.residuals import Rows, TangentRows, ValueRows
 
@@ -110,6 +110,7 @@ class Recipe:
     """Factors of the input columns."""
     surrogate: str = "simple"
     solver: str = "gauss-newton"
+    adam_steps: int = ADAM_STEPS
     perturbed: bool = True
     """Whether the targets get fresh noise of variance σ², as a draw needs."""
 
@@ -119,26 +120,22 @@ def draw(key: Array, data: Data, recipe: Recipe) -> tuple[Draw, Fit]:
     return draws([key], data, recipe)[0]
 
 
-def draws(
-    keys: Sequence[Array], data: Data, recipe: Recipe, *, tangent_key: Array | None = None
-) -> list[tuple[Draw, Fit]]:
-    """Several functions, solved together. Those of "linear" share the network whose tangent is
-    trained, which `tangent_key` or else the first key gives, and with it one factorisation."""
+def draws(keys: Sequence[Array], data: Data, recipe: Recipe) -> list[tuple[Draw, Fit]]:
+    """Several independent functions, solved together where they share a network's rows; each of
+    "linear" has a network of its own whose tangent is trained (STO-BNTS, Algorithm 2, line 4)."""
     s = np.ones(data.x.shape[1]) if recipe.scales is None else np.asarray(recipe.scales)
     x, g, dim = jnp.asarray(data.x * s), jnp.asarray(recipe.gamma), data.x.shape[1]
     noise, mask = jnp.asarray(np.asarray(recipe.noise, dtype=float)), jnp.asarray(data.mask)
     network, linear_only = recipe.network, recipe.surrogate == "linear"
-    if linear_only:
-        # Not fold_in(key, 0): that is the first of the keys that the loop below splits off.
-        name = jax.random.split(keys[0], 4)[3] if tangent_key is None else tangent_key
-        rows: Rows = TangentRows(network, g, x, random_network(network, name, dim))
-    else:
-        rows = ValueRows(network, g, x)
+    rows: Rows = ValueRows(network, g, x)
     problems: list[TrainingProblem] = []
     extra: list[tuple[Network | Tangent, ...]] = []
     for key in keys:
         start_key, other_key, noise_key = jax.random.split(key, 3)
         start = random_network(network, start_key, dim)
+        if linear_only:  # θ'0
+            tangent_key = jax.random.split(key, 4)[3]
+            rows = TangentRows(network, g, x, random_network(network, tangent_key, dim))
         # Lines 3 and 5: Σ (y' - ν f - ν δ)² + σ²ν² ‖θ-θ0‖² is ν² times (*) with targets y'/ν - δ.
         targets = data.y / recipe.scale
         if recipe.perturbed:  # line 1: y' = y + ν ε
@@ -153,13 +150,16 @@ def draws(
             targets = targets - np.asarray(values_of(part, x))
         problems.append(TrainingProblem(rows, jnp.asarray(targets), mask, noise, start))
         extra.append(parts)
-    fits = linear(problems) if linear_only else solve(problems, recipe.solver)
+    if linear_only:
+        fits = [linear([problem])[0] for problem in problems]
+    else:
+        fits = solve(problems, recipe.solver, adam_steps=recipe.adam_steps)
     scale = jnp.asarray(np.asarray(recipe.scale, dtype=float))
     found = []
-    for fit, parts in zip(fits, extra, strict=True):
+    for problem, fit, parts in zip(problems, fits, extra, strict=True):
         trained: Network | Tangent = (
-            Tangent(network, g, rows.theta0, fit.theta)
-            if isinstance(rows, TangentRows)
+            Tangent(network, g, problem.rows.theta0, fit.theta)
+            if isinstance(problem.rows, TangentRows)
             else Network(network, g, fit.theta)
         )
         found.append((Draw(scale, jnp.asarray(s), (trained, *parts)), fit))
@@ -171,8 +171,11 @@ def solve(
     solver: str = "gauss-newton",
     *,
     max_steps: int | None = None,
+    adam_steps: int = ADAM_STEPS,
 ) -> list[Fit]:
     """`max_steps` is for Gauss-Newton: the others know their own."""
+    if solver == "adam":
+        return [adam(problem, steps=adam_steps) for problem in problems]
     if solver != "gauss-newton":
         return [SOLVERS[solver](problem) for problem in problems]
     if len(problems) > 1:
@@ -185,4 +188,7 @@ SOLVERS: dict[str, Callable[[TrainingProblem], Fit]] = {
     "gauss-newton": gauss_newton,
     "adam": adam,
     "sgd": sgd,
+    "minibatch-sgd": partial(sgd, epochs=50, batch=50, penalised=True),
 }
+"""By name. "sgd" is one pass over the data (Neural-CBO, equation 4.2), "minibatch-sgd" 50 passes in
+batches of 50 (Neural-BO, section 7)."""

@@ -24,21 +24,21 @@ class BayesianLastLayer:
     """It has samples only."""
 
     network: Architecture
-    gamma: float
+    gamma: tuple[float, float]
     prior: float
     """Variance of the regression's weights."""
     noise: float
     """σ²."""
 
     def sample(self, key: Array, data: Data, number: int) -> Draw:
-        recipe = Recipe(self.network, gamma=(self.gamma, self.gamma), perturbed=False)
+        recipe = Recipe(self.network, gamma=self.gamma, perturbed=False)
         fitted, _ = draw(key, data, recipe)  # from the run's one random start
         trained = fitted.parts[0]
         assert isinstance(trained, Network)
         start_key, noise_key = jax.random.split(jax.random.fold_in(key, number))
         hidden = _hidden(self.network, trained.theta, trained.gamma, jnp.asarray(data.x))
         # The prior variance is that of the plain features; ours are divided by their number.
-        scale = np.sqrt(self.prior * hidden.shape[1]) / self.gamma
+        scale = np.sqrt(self.prior * hidden.shape[1]) / self.gamma[0]
         noise = self.noise / scale**2
         weights = normal(start_key, hidden.shape[1] + 1)
         start = Layer(jnp.asarray(weights[None, 1:]), jnp.asarray(weights[:1]))

@@ -207,8 +207,10 @@ def hyper_at(p: Float[np.ndarray, " k"], data: Data, wide: InfiniteWidthMLP) -> 
 
 
 def information(data: Data, wide: InfiniteWidthMLP, hyper: Hyper) -> float:
-    """½ log det(I + Θ): what the observations tell about a function with a kernel of about 1 and
-    noise of the same size, as the papers' bounds assume."""
-    p = np.pad(np.log([*hyper.gamma, 1.0, 1.0, *hyper.scales]), (0, data.x.shape[1]))
+    """½ log det(I + ν² Θ/σ²): what the observations tell about the function."""
+    gamma, scales = np.array(hyper.gamma), np.array(hyper.scales)
+    with np.errstate(divide="ignore"):  # σ_b may be 0
+        p = np.pad(np.log([*gamma, 1.0, 1.0, *scales]), (0, data.x.shape[1]))
     kernel = _unit_kernel(p, data.x, data.mask, wide)[: data.n, : data.n]
-    return float(information_gain(kernel, 1.0))
+    variance = hyper.scale**2 * float(_mean_variance(gamma, scales, data.x, data.mask, wide))
+    return float(information_gain(kernel, max(hyper.noise / variance, JITTER)))

@@ -93,12 +93,33 @@ class MultiOutputHyper(NamedTuple):
     """σ²."""
 
 
+class FixedHyper(NamedTuple):
+    """Hyper-parameters that are given, for ν = 1."""
+
+    gamma: tuple[float, float]
+    noise: float
+
+
+def hyper_for(
+    known: Sequence[Data], network: Architecture, fixed: FixedHyper | None
+) -> MultiOutputHyper:
+    """Those given, or by evidence."""
+    if fixed is None:
+        return shared_hyper(known, network)
+    return MultiOutputHyper(fixed.gamma, np.ones(len(known)), np.full(len(known), fixed.noise))
+
+
 def learn(
-    key: Array, known: Sequence[Data], network: Architecture, *, solver: str = "gauss-newton"
+    key: Array,
+    known: Sequence[Data],
+    network: Architecture,
+    *,
+    solver: str = "gauss-newton",
+    fixed: FixedHyper | None = None,
 ) -> MultiOutput:
     """From data with the same points and other values, and perhaps pending points."""
     data = known[0]
-    hyper = shared_hyper(known, network)
+    hyper = hyper_for(known, network, fixed)
     ridges = hyper.noises / hyper.scales**2
     gamma, x = jnp.asarray(hyper.gamma), jnp.asarray(data.x)
     start = random_network(network, key, data.x.shape[1])
@@ -188,10 +209,11 @@ class OneOutputNetwork:
 
     network: Architecture
     solver: str = "gauss-newton"
+    fixed: FixedHyper | None = None
 
     def fit(self, key: Array, data: Data) -> OneOutput:
         name = jax.random.fold_in(key, data.n)
-        return OneOutput(learn(name, [data], self.network, solver=self.solver))
+        return OneOutput(learn(name, [data], self.network, solver=self.solver, fixed=self.fixed))
 
 
 # Hyper-parameters -------------------------------------------------------------------------------

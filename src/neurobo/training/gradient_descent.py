@@ -42,7 +42,10 @@ def _adam(problem: TrainingProblem, steps: int, learning_rate: float) -> tuple[T
     return theta, objective(theta)
 
 
-def adam(problem: TrainingProblem, *, steps: int = 5000, learning_rate: float = 1e-3) -> Fit:
+ADAM_STEPS = 5000
+
+
+def adam(problem: TrainingProblem, *, steps: int = ADAM_STEPS, learning_rate: float = 1e-3) -> Fit:
     """Solve (*) as the papers do (Greedy, appendix F.2): Adam with a fixed learning rate.
 
     It has no convergence test, so `converged` only says that the result is finite.
@@ -51,31 +54,51 @@ def adam(problem: TrainingProblem, *, steps: int = 5000, learning_rate: float = 
     return Fit(theta, float(objective), float(residual), steps, bool(np.isfinite(objective)))
 
 
-@jax.jit
-def _sgd(problem: TrainingProblem) -> tuple[Theta, Loss]:
-    size = mean_size(problem, problem.theta0)
-    ridge = raised_ridge(problem.ridge, size)
-    rate = 1 / (2 * jnp.where(size > 0, size, 1.0))
+@partial(jax.jit, static_argnames="penalised")
+def _sgd(
+    problem: TrainingProblem, rate: Array, steps: Array, batches: Array, penalised: bool
+) -> tuple[Theta, Loss]:
+    ridge = raised_ridge(problem.ridge, mean_size(problem, problem.theta0))
     count = jnp.maximum(jnp.sum(problem.weights), 1)
+    turn = jnp.arange(len(problem.weights)) % batches
 
     def loss(theta: Theta, i: Array) -> Array:
-        alone = problem.weights * (jnp.arange(len(problem.weights)) == i)
-        values = problem.rows.values(theta)
-        return objective_at(problem._replace(weights=alone), ridge / count, theta, values)[0]
+        some = problem._replace(weights=problem.weights * (turn == i))
+        share = jnp.sum(some.weights) / count if penalised else 0.0
+        return objective_at(some, share * ridge, theta, problem.rows.values(theta))[0] / 2
 
     def one(i: Array, theta: Theta) -> Theta:
-        step = rate * problem.weights[i]
-        return jax.tree.map(lambda leaf, g: leaf - step * g, theta, jax.grad(loss)(theta, i))
+        gradient = jax.grad(loss)(theta, i % batches)
+        return jax.tree.map(lambda leaf, g: leaf - rate * g, theta, gradient)
 
-    theta = jax.lax.fori_loop(0, len(problem.weights), one, problem.theta0)
+    theta = jax.lax.fori_loop(0, steps, one, problem.theta0)
     return theta, objective_at(problem, ridge, theta, problem.rows.values(theta))
 
 
-def sgd(problem: TrainingProblem) -> Fit:
-    """One pass of stochastic gradient descent (Neural-CBO, Algorithm 4): not an optimum of (*).
+def sgd(
+    problem: TrainingProblem,
+    *,
+    learning_rate: float = 1e-3,
+    epochs: int = 1,
+    batch: int = 1,
+    penalised: bool = False,
+) -> Fit:
+    """Stochastic gradient descent on half of (*), which need not end at an optimum.
 
-    A step of this length would meet a row of average size exactly, were it linear.
+    By default one pass over the rows in their order (Neural-CBO, equation 4.2 and section 4.3.1):
+
+        θ ← θ + α (t_i - r_i(θ)) ∂r_i(θ)/∂θ
+
+    Args:
+        problem: Its rows; the ridge counts only if `penalised`.
+        learning_rate: α, in NTK parameterisation.
+        epochs: Passes over the rows.
+        batch: Rows of a step, at most; their errors are summed.
+        penalised: Whether each step has its rows' share of the penalty σ² ‖θ - θ0‖².
     """
-    theta, (objective, residual) = _sgd(problem)
-    steps = int(np.asarray(problem.weights).sum())
+    rate = jnp.asarray(np.asarray(learning_rate, dtype=float))
+    batches = max(-(-int(np.count_nonzero(problem.weights)) // batch), 1)
+    steps = epochs * batches
+    counts = jnp.asarray(np.array(steps)), jnp.asarray(np.array(batches))
+    theta, (objective, residual) = _sgd(problem, rate, *counts, penalised)
     return Fit(theta, float(objective), float(residual), steps, bool(np.isfinite(objective)))

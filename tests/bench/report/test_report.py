@@ -97,6 +97,23 @@ def test_runs_without_a_feasible_point_differ_by_their_violation() -> None:
 # Markdown -------------------------------------------------------------------------------------
 
 
+def test_cumulative_regret_is_shown_where_regrets_are_known(written: Path) -> None:
+    text = (written / "report.md").read_text()
+    section = text.partition("## Cumulative regret")[2].partition("\n## ")[0]
+    assert "cumulative.svg" in section
+    checked = 0
+    for group, methods in tables.with_known_regret(tables.read(written)).runs.items():
+        if tables.bbob_dim(group.problem) is not None:
+            continue
+        row = next(line for line in section.splitlines() if line.startswith(f"| {group.problem}"))
+        for records in (list(runs.values()) for runs in methods.values()):
+            if records[0].violations is None:
+                each = [np.mean(r.true_values - (r.optimum or 0.0)) for r in records]
+                assert f"{np.mean(each):.3g}" in row
+                checked += 1
+    assert checked
+
+
 def test_table_of_a_problem_has_the_right_numbers(written: Path) -> None:
     rows = _rows((written / "report.md").read_text(), "### branin-2+shift")
     assert len(rows) == 5

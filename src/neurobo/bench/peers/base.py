@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -69,14 +70,26 @@ class Method:
         return self.make(task, **self.options)
 
 
+PAPER = "paper"
+"""The preset that needs no key."""
+
+
 def split_options(text: str) -> tuple[str, dict[str, Any]]:
-    """`name:key=value,key=value` as the name and its options; values are JSON or plain words."""
+    """`name:key=value,key=value` as the name and its options; values are JSON or plain words.
+
+    The word `paper` stands for the settings of an algorithm's paper: `sto-bnts:paper,width=64`.
+    """
     name, _, rest = text.partition(":")
-    options = {}
-    for pair in filter(None, rest.split(",")):
+    options: dict[str, Any] = {}
+    for pair in filter(None, re.split(r",(?![^\[]*\])", rest)):  # not at commas of a list
         key, equals, value = pair.partition("=")
+        if pair == PAPER:
+            options["preset"] = PAPER
+            continue
         if not equals:
-            raise InvalidInput(f"options must be written name:key=value,key=value, got {text!r}")
+            raise InvalidInput(
+                f"options must be written name:key=value,key=value or name:{PAPER}, got {text!r}"
+            )
         try:
             options[key] = json.loads(value)
         except json.JSONDecodeError:

@@ -25,6 +25,7 @@ from neurobo.bench.report.blocks import (
     styles,
 )
 from neurobo.bench.report.coco import coco_blocks
+from neurobo.bench.report.cumulative import cumulative_blocks
 from neurobo.bench.report.html import write_html
 from neurobo.bench.report.markdown import write_markdown
 from neurobo.bench.report.results import CENTRED, duel_blocks, rank_blocks, results_blocks, telling
@@ -67,6 +68,8 @@ def build(results: Results, name: str, notes: Sequence[str] = ()) -> Page:
         sections.append(ReportSection("Tests", duel_blocks(duels, labels)))
     if violated := violation_blocks(rest, labels):
         sections.append(ReportSection("Regret plus violation", violated))
+    if summed := cumulative_blocks(rest, labels):
+        sections.append(ReportSection("Cumulative regret", summed))
     if ranked:
         sections.append(ReportSection("Mean ranks", rank_blocks(ranked, "ranks")))
     if parts:

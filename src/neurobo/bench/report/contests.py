@@ -32,7 +32,7 @@ def not_worse(methods: Mapping[str, Runs]) -> set[str]:
     best = best_method(methods)
     others = [name for name in methods if name != best]
     found = scores(methods)
-    p = stats.adjusted(np.array([_lower(found[best], found[name]).p for name in others]))
+    p = stats.adjusted(np.array([lower(found[best], found[name]).p for name in others]))
     return {best} | {name for name, value in zip(others, p, strict=True) if value > stats.LEVEL}
 
 
@@ -86,8 +86,8 @@ def _duel(
         group,
         ours,
         peer,
-        better=_lower(found[ours], found[peer]),
-        worse=_lower(found[peer], found[ours]),
+        better=lower(found[ours], found[peer]),
+        worse=lower(found[peer], found[ours]),
         superiority=stats.superiority(a, b) if paired else (1 - stats.cliffs_delta(a, b)) / 2,
         ratio=stats.median_ratio(finals(methods[ours]), finals(methods[peer]))
         if known
@@ -103,7 +103,8 @@ def _samples(a: Scores, b: Scores) -> tuple[Vector, Vector, bool]:
     return np.array(list(a.values())), np.array(list(b.values())), False
 
 
-def _lower(a: Scores, b: Scores) -> stats.Test:
+def lower(a: Scores, b: Scores) -> stats.Test:
+    """Whether the first method's results are lower, over common seeds if there are two."""
     x, y, paired = _samples(a, b)
     return stats.lower(x, y) if paired else stats.lower_unpaired(x, y)
 
