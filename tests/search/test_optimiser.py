@@ -20,7 +20,8 @@ from neurobo.search.exclusion import APART, any_free
 from neurobo.search.optimiser import minimise
 from neurobo.search.scoring import evaluate
 from neurobo.search.trust_region import Region
-from neurobo.space.search_space import SAME_POINT, Space
+from neurobo.space.columns import SAME_POINT
+from neurobo.space.search_space import Space
 from neurobo.surrogates.draws import Recipe, draw
 
 

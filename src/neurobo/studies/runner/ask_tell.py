@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 from optuna.exceptions import UpdateFinishedTrialError
@@ -55,7 +56,7 @@ def ask_points(file: StudyFile, study: Study, n: int, hours: float | None = None
             break
         held = lease(seconds, by_process=False)
         trial = new_trial(study, held)
-        params = {name: ask(trial, name, d) for name, d in space.distributions.items()}
+        params = space.asked(partial(ask, trial))
         found.append(Asked(trial.number, params, held["until"]))
     return found
 

@@ -122,7 +122,7 @@ def give_up(study: Study, trial: FrozenTrial, space: Space, retries: int, reason
         return False
     if again and known:
         marks = {RETRY_OF: trial.number, ATTEMPT: attempt + (reason != INTERRUPTED)}
-        point = {name: point[name] for name in space.distributions}
+        point = space.params(point)
         study.enqueue_trial(point, user_attrs=marks)
     return True
 
@@ -140,7 +140,7 @@ def retry(study: Study, space: Space, numbers: Sequence[int] | None = None) -> d
     chosen = sorted(failed if numbers is None else set(numbers))
     chosen = [n for n in chosen if space.contains(trials[n].params)]
     for number in chosen:
-        point = {name: trials[number].params[name] for name in space.distributions}
+        point = space.params(trials[number].params)
         study.enqueue_trial(point, user_attrs={RETRY_OF: number})
     places = replaced(study.get_trials(deepcopy=False))
     return {number: places[number] for number in chosen}
