@@ -241,7 +241,9 @@ class Fixed:
 Parameter = Numeric | Category | Fixed
 
 
-def parameter_of(name: str, distribution: BaseDistribution, pool: Pool | None) -> Parameter:
+def parameter_of(
+    name: str, distribution: BaseDistribution, pool: Pool | None
+) -> Numeric | Category:
     """The columns that go with a distribution, which may count the candidates of a pool."""
     if pool is not None:
         if distribution != pool.distribution:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from optuna.distributions import BaseDistribution
 
@@ -59,10 +62,10 @@ class StudyFile:
     @cached_property
     def space(self) -> Space:
         distributions = {name: distribution_of(p) for name, p in self.table.space.items()}
-        if self.pool is None:
-            return Space.of(distributions)
-        pools = {CANDIDATE: self.pool}
-        return Space({**distributions, CANDIDATE: self.pool.distribution}, pools=pools)
+        when = conditions_of(self.table.space, distributions)
+        pools = {} if self.pool is None else {CANDIDATE: self.pool}
+        counted = {name: pool.distribution for name, pool in pools.items()}
+        return Space({**distributions, **counted}, pools=pools, when=when)
 
     @cached_property
     def algorithm(self) -> Algorithm:
@@ -83,6 +86,29 @@ class StudyFile:
     @cached_property
     def _lines(self) -> dict[toml_lines.Path, int]:
         return toml_lines.lines_of(self._text)
+
+
+def conditions_of(
+    space: Mapping[str, Parameter], distributions: Mapping[str, BaseDistribution]
+) -> dict[str, dict[str, Any]]:
+    """The conditions of the parameters that have one."""
+    return {name: _when(p, distributions) for name, p in space.items() if p.when is not None}
+
+
+def _when(p: Parameter, distributions: Mapping[str, BaseDistribution]) -> dict[str, Any]:
+    """The condition of a parameter, as `neurobo.Conditional` has it."""
+    found: dict[str, Any] = {}
+    for parent, allowed in (p.when or {}).items():
+        if isinstance(allowed, list):
+            found[parent] = allowed
+        else:
+            ends = distributions.get(parent)
+            low, high = getattr(ends, "low", math.nan), getattr(ends, "high", math.nan)
+            found[parent] = (
+                low if allowed.low is None else allowed.low,
+                high if allowed.high is None else allowed.high,
+            )
+    return found
 
 
 def distribution_of(p: Parameter) -> BaseDistribution:

@@ -31,12 +31,13 @@ from neurobo.integrations.optuna.attributes import (
 )
 from neurobo.integrations.optuna.history import suggested
 from neurobo.integrations.optuna.leases import ATTEMPT, LEASE, is_leased, lease, seconds_left
-from neurobo.space.search_space import Space
+from neurobo.space.search_space import Params, Space
 
 
-def new_trial(study: Study, held: dict[str, Any]) -> Trial:
-    """A trial that has its lease from its first moment on: a waiting one, or else a new one."""
-    for trial in compat.waiting_trials(study):
+def new_trial(study: Study, held: dict[str, Any], fixed: Params | None = None) -> Trial:
+    """A trial that has its lease from its first moment on: a waiting one, or else a new one. With
+    fixed values always a new one."""
+    for trial in () if fixed else compat.waiting_trials(study):
         try:
             # Before it is taken: should this process die at once, somebody's lease runs out.
             compat.set_trial_system_attr(study, trial, LEASE, held)
@@ -45,7 +46,8 @@ def new_trial(study: Study, held: dict[str, Any]) -> Trial:
                 return compat.live_trial(study, trial)
         except UpdateFinishedTrialError:
             continue
-    template = create_trial(state=TrialState.RUNNING, system_attrs={LEASE: held})
+    attributes = {LEASE: held, **(compat.as_enqueued(fixed) if fixed else {})}
+    template = create_trial(state=TrialState.RUNNING, system_attrs=attributes)
     return compat.begin_trial(study, template)
 
 
