@@ -44,8 +44,7 @@ class Recommendation(NamedTuple):
             digits = max(1 - math.floor(math.log10(self.sd)), 0)
             value = f"{self.value:.{digits}f} ± {self.sd:.{digits}f}"
         noise = f", noise_sd={self.noise_sd:.2g}" if self.noise_sd > 0 else ""
-        near = "trial" if self.trial.params == self.params else "nearest_trial"
-        return f"Recommendation({params}, value={value}{noise}, {near}={self.trial.number})"
+        return f"Recommendation({params}, value={value}{noise}, trial={self.trial.number})"
 
 
 def _rounded(value: Any) -> Any:

@@ -201,7 +201,7 @@ def _allowed(name: str, parent: str, allowed: Any, distribution: BaseDistributio
         )
     rule = f"the condition of {name!r} on {parent!r} must be"
     if isinstance(allowed, tuple):
-        bounds = all(isinstance(v, int | float) and math.isfinite(v) for v in allowed)
+        bounds = all(isinstance(v, int | float) and not math.isnan(v) for v in allowed)
         if len(allowed) != 2 or not bounds or not hasattr(d, "low") or allowed[0] > allowed[1]:
             raise InvalidInput(
                 f"{rule} a list of values, or a tuple (low, high) for a number, got {allowed!r}"
@@ -224,8 +224,8 @@ def _required(parent: str, allowed: Any, parameter: Parameter) -> Requirement:
     if isinstance(allowed, tuple):
         low, step = parameter.distribution.low, parameter.step  # type: ignore[union-attr]
         assert step is not None
-        first = max(math.ceil((allowed[0] - low) / step - 1e-9), 0)
-        last = min(math.floor((allowed[1] - low) / step + 1e-9), int(parameter.count) - 1)
+        first = math.ceil(max((allowed[0] - low) / step - 1e-9, 0))
+        last = math.floor(min((allowed[1] - low) / step + 1e-9, parameter.count - 1))
         if first > last:
             raise InvalidInput(
                 f"a condition on {parent!r} must allow one of its values, got {allowed!r}"

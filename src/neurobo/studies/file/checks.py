@@ -60,7 +60,7 @@ def _conditions(study: StudyFile) -> Iterator[Mistake]:
     """Conditions on parameters that are not there, on each other, or on values that never occur."""
     distributions = {name: distribution_of(p) for name, p in study.table.space.items()}
     try:
-        Space(distributions, when=conditions_of(study.table.space, distributions))
+        Space(distributions, when=conditions_of(study.table.space))
     except InvalidInput as error:
         text = str(error)
         named = [n for n, p in study.table.space.items() if p.when and repr(n) in text]

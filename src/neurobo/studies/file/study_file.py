@@ -19,7 +19,7 @@ from neurobo.space.pool import CANDIDATE, Pool
 from neurobo.space.search_space import Space
 from neurobo.studies.file import toml_lines
 from neurobo.studies.file.pool_file import read_pool
-from neurobo.studies.file.schema import Parameter, StudyTable
+from neurobo.studies.file.schema import Choice, Parameter, StudyTable, Values
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class StudyFile:
     @cached_property
     def space(self) -> Space:
         distributions = {name: distribution_of(p) for name, p in self.table.space.items()}
-        when = conditions_of(self.table.space, distributions)
+        when = conditions_of(self.table.space)
         pools = {} if self.pool is None else {CANDIDATE: self.pool}
         counted = {name: pool.distribution for name, pool in pools.items()}
         return Space({**distributions, **counted}, pools=pools, when=when)
@@ -88,27 +88,20 @@ class StudyFile:
         return toml_lines.lines_of(self._text)
 
 
-def conditions_of(
-    space: Mapping[str, Parameter], distributions: Mapping[str, BaseDistribution]
-) -> dict[str, dict[str, Any]]:
-    """The conditions of the parameters that have one."""
-    return {name: _when(p, distributions) for name, p in space.items() if p.when is not None}
+def conditions_of(space: Mapping[str, Parameter]) -> dict[str, dict[str, Any]]:
+    """The conditions of the parameters that have one, as `neurobo.Conditional` has them."""
+    return {
+        name: {parent: _allowed(values) for parent, values in p.when.items()}
+        for name, p in space.items()
+        if p.when is not None
+    }
 
 
-def _when(p: Parameter, distributions: Mapping[str, BaseDistribution]) -> dict[str, Any]:
-    """The condition of a parameter, as `neurobo.Conditional` has it."""
-    found: dict[str, Any] = {}
-    for parent, allowed in (p.when or {}).items():
-        if isinstance(allowed, list):
-            found[parent] = allowed
-        else:
-            ends = distributions.get(parent)
-            low, high = getattr(ends, "low", math.nan), getattr(ends, "high", math.nan)
-            found[parent] = (
-                low if allowed.low is None else allowed.low,
-                high if allowed.high is None else allowed.high,
-            )
-    return found
+def _allowed(values: list[Choice] | Values) -> list[Choice] | tuple[float, float]:
+    if isinstance(values, list):
+        return values
+    low = -math.inf if values.low is None else values.low
+    return low, math.inf if values.high is None else values.high
 
 
 def distribution_of(p: Parameter) -> BaseDistribution:
