@@ -32,8 +32,8 @@ Choice = str | int | float | bool
 class Values(Table):
     """A range of a parent's values, both ends included."""
 
-    low: float | None = None
-    high: float | None = None
+    low: float | None = Field(None, description="The smallest value. Default: any.")
+    high: float | None = Field(None, description="The largest value. Default: any.")
 
     @model_validator(mode="after")
     def _an_end(self) -> Values:
