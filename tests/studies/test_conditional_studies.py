@@ -14,7 +14,7 @@ from neurobo.cli.app import app
 from neurobo.errors import InvalidInput, NeuroboError
 from neurobo.studies.file.mistakes import InvalidStudyFile
 from neurobo.studies.file.reader import read_study
-from neurobo.studies.settings import settings
+from neurobo.studies.file.settings import settings
 
 SPACE = """
 model = { choices = ["svm", "forest"] }

@@ -44,9 +44,9 @@ def ask(
     results at all temperatures.
     """
     from neurobo.analysis.tally import short
+    from neurobo.studies.file.settings import settings
     from neurobo.studies.runner.ask_tell import ask_points
     from neurobo.studies.runner.store import explained, open_study
-    from neurobo.studies.settings import settings
 
     if lease is not None:
         check_number("lease", lease, above=0)

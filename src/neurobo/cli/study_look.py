@@ -130,7 +130,7 @@ def _best_rest(
     """The best point for some values, as far as the surrogate can tell."""
     from neurobo.analysis.recommendation import best_rest
     from neurobo.analysis.tally import short
-    from neurobo.studies.settings import settings
+    from neurobo.studies.file.settings import settings
 
     space = file.space.holding(settings(file.space, fixed))
     found = best_rest(space, tally, belief)

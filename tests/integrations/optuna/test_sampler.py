@@ -209,6 +209,37 @@ def test_conditional_parameters_are_chosen_by_the_model(monkeypatch: pytest.Monk
     assert study.best_value < 0.05
 
 
+def _tree(trial: optuna.Trial) -> float:
+    """An integer decides how many widths there are, a category which settings; at best 0.05."""
+    best, cost = (0.1, 0.7, 0.35, 0.9, 0.5), (0.8, 0.5, 0.25, 0.0, 0.3)
+    layers = trial.suggest_int("layers", 1, 5)
+    widths = [trial.suggest_float(f"w{i}", 0, 1) for i in range(layers)]
+    value = cost[layers - 1] + 2 * sum((w - b) ** 2 for w, b in zip(widths, best, strict=False))
+    kind = trial.suggest_categorical("optimiser", ["sgd", "adam", "rms"])
+    if kind == "sgd":
+        value += 0.3 + (trial.suggest_float("momentum", 0, 1) - 0.9) ** 2
+        return value + 0.2 * (not trial.suggest_categorical("nesterov", [True, False]))
+    if kind == "adam":
+        value += 0.05 + 3 * (trial.suggest_float("beta", 0, 1) - 0.2) ** 2
+        return value + 0.1 * abs(trial.suggest_int("warm", 0, 10) - 7)
+    return value + 0.2 + (trial.suggest_float("alpha", 0, 1) - 0.5) ** 2
+
+
+@pytest.mark.slow
+def test_a_tree_of_parameters_is_searched_better_than_by_tpe() -> None:
+    """Three seeds of 70 trials: at most half of the mean of TPE, which knows the groups."""
+    ours: list[float] = []
+    tpe: list[float] = []
+    for seed in range(3):
+        peer = optuna.samplers.TPESampler(seed=seed, multivariate=True, group=True)
+        for sampler, found in ((neurobo.NeuroSampler(seed=seed), ours), (peer, tpe)):
+            study = optuna.create_study(sampler=sampler)
+            study.optimize(_tree, n_trials=70)
+            found.append(study.best_value)
+    assert np.mean(ours) <= np.mean(tpe) / 2
+    assert np.median(ours) < 0.06  # in most runs the optimum
+
+
 def test_declared_conditions_are_kept_from_the_first_trial_on() -> None:
     space = {
         "x": (0.0, 1.0),
