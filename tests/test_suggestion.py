@@ -31,11 +31,19 @@ MIXED = {
 CATEGORIES = {"a": neurobo.Categorical(list("pqrs")), "b": neurobo.Categorical(list("tuvw"))}
 POOL = neurobo.Pool(np.random.default_rng(0).normal(size=(200, 8)))
 # All have 8 columns: what is compiled for one serves the others.
+CONDITIONAL: Any = {
+    "kind": neurobo.Categorical(["u", "v"]),
+    "rate": neurobo.Conditional(neurobo.Float(1e-3, 1.0, log=True), when={"kind": ["u"]}),
+    "depth": neurobo.Int(1, 4),
+    **{f"w{i}": neurobo.Conditional((0.0, 1.0), when={"depth": (i, 4)}) for i in (2, 3, 4)},
+    "x": (0.0, 1.0),
+}
 SPACES: dict[str, Any] = {
     "floats": {f"x{i}": (-1.0, 2.0) for i in range(8)},
     "mixed": MIXED,
     "categories": CATEGORIES,
     "pool": POOL,
+    "conditional": CONDITIONAL,
 }
 FAST = neurobo.NeuralGreedy(width=64, gamma=2.0)
 
@@ -85,6 +93,41 @@ def test_every_algorithm_in_every_space(name: str, kind: str) -> None:
         space, history, n=3, algorithm=algorithm, seed=1, pending=pending, n_startup_trials=0
     )
     assert points == again
+
+
+@pytest.mark.parametrize("name", TWO_FAST)
+def test_every_algorithm_with_constraints_and_fixed_values(name: str) -> None:
+    """In a conditional space, with constraints, failures, pending points and a batch."""
+    space = Space.of(CONDITIONAL)
+    history = [
+        (p, None if i == 4 else v, {"sum": p["x"] - 0.6, "kind": len(p) - 5.5})
+        for i, (p, v) in enumerate(_history(CONDITIONAL, 12))
+    ]
+    fixed = {"kind": "u", "w3": 0.5}
+    found = neurobo.suggest(
+        CONDITIONAL, history, n=3, algorithm=ALGORITHMS[name], seed=0, n_startup_trials=0,
+        fixed=fixed, pending=[{"kind": "u", "rate": 0.1, "depth": 1, "x": 0.2}],
+    )  # fmt: skip
+    assert all(space.contains(p) and space.params(p) == p for p in found)
+    assert all(p["kind"] == "u" and p.get("w3", 0.5) == 0.5 for p in found)
+    assert len({json.dumps(p) for p in found}) == 3
+
+
+def test_a_suggestion_with_fixed_values_is_the_best_rest_for_them() -> None:
+    """The optimum moves with a parameter that is fixed; no observation has its value."""
+    rng = np.random.default_rng(0)
+
+    def f(x: float, heat: float) -> float:
+        return (x - heat) ** 2
+
+    history = [({"x": x, "heat": h}, f(x, h)) for x, h in rng.random((25, 2)).tolist()]
+    space: Any = {"x": (0.0, 1.0), "heat": (0.0, 1.0)}
+    for heat in (0.123, 0.5, 0.877):
+        points = neurobo.suggest(
+            space, history, n=2, algorithm="ntk-gp", seed=0, fixed={"heat": heat}
+        )
+        assert all(p["heat"] == heat for p in points)
+        assert min(abs(p["x"] - heat) for p in points) < 0.03
 
 
 def test_the_documented_example_keeps_the_contract(monkeypatch: pytest.MonkeyPatch) -> None:

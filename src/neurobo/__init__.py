@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from neurobo.integrations.stateless import suggest as suggest
     from neurobo.physics import PDE as PDE
     from neurobo.running.minimisation import minimize as minimize
+    from neurobo.space.conditions import Conditional as Conditional
     from neurobo.space.distributions import categorical as Categorical  # noqa: N812
     from neurobo.space.distributions import float_range as Float  # noqa: N812
     from neurobo.space.distributions import int_range as Int  # noqa: N812
@@ -44,6 +45,7 @@ __version__ = "0.1.0"
 _HOME = {
     "Auto": ("neurobo.algorithm", "Auto"),
     "Categorical": ("neurobo.space.distributions", "categorical"),
+    "Conditional": ("neurobo.space.conditions", "Conditional"),
     "EvaluationFailed": ("neurobo.errors", "EvaluationFailed"),
     "Float": ("neurobo.space.distributions", "float_range"),
     "Int": ("neurobo.space.distributions", "int_range"),
@@ -78,6 +80,7 @@ __all__ = [
     "STOBNTS",
     "Auto",
     "Categorical",
+    "Conditional",
     "DeepEnsemble",
     "EvaluationFailed",
     "Float",

@@ -84,9 +84,11 @@ def next_points(space: Space, trials: Trials, plan: Plan, numbers: Sequence[int]
                     decisions |= decide(algorithm, key, data, numbers[i:])
                 decision = constrained(decisions[number], bounds, data, number)
                 rng = np.random.default_rng([plan.seed, number])
+                # The best point may have been found at other values of fixed parameters.
+                region = None if space.fixed else decision.region
                 x = minimise(  # 5 search
                     decision.score, space, data, rng,
-                    region=decision.region, candidates=decision.candidates,
+                    region=region, candidates=decision.candidates,
                 )  # fmt: skip
                 member = decision.member
         proposals.append(Proposal(space.decode(x), member))  # 6 decode
@@ -111,7 +113,10 @@ def is_exhausted(space: Space, trials: Trials) -> bool:
     points = [*trials.params, *trials.pending]
     if space.repeats or len(points) < space.size:
         return False
-    return len(np.unique(space.encode(points).round(9), axis=0)) >= space.size
+    x = space.encode(points)
+    if space.fixed:  # points elsewhere do not count
+        x = x[np.all(np.abs(space.snap(x) - x) <= space.tolerance, axis=1)]
+    return len(np.unique(x.round(9), axis=0)) >= space.size
 
 
 def check_learn_failures(given: bool | str) -> bool | Literal["auto"]:

@@ -409,3 +409,25 @@ def test_bad_input_is_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidInput) as error:
         _minimize(**options)
     assert message in str(error.value)
+
+
+def test_an_objective_gets_the_active_parameters_only() -> None:
+    space: Any = {
+        "leaves": neurobo.Conditional(neurobo.Int(1, 9), when={"kind": ["tree"]}),
+        "kind": neurobo.Categorical(["tree", "net"]),
+        "rate": neurobo.Conditional((0.0, 1.0), when={"kind": ["net"]}),
+    }
+    seen: list[dict[str, Any]] = []
+
+    def objective(p: dict[str, Any]) -> float:
+        seen.append(p)
+        return float(p["leaves"]) if p["kind"] == "tree" else 2 * p["rate"]
+
+    initial = [{"kind": "net", "rate": 0.5}, {"kind": "tree", "leaves": 4, "rate": 0.5}]
+    study = neurobo.minimize(
+        objective, space, 9, seed=0, algorithm="ntk-gp", initial=initial, progress=False
+    )
+    assert seen[:2] == [initial[0], {"leaves": 4, "kind": "tree"}]
+    assert all(p.keys() == {"kind", "leaves" if p["kind"] == "tree" else "rate"} for p in seen)
+    assert [t.params for t in study.trials] == seen
+    assert study.best_value < 0.5

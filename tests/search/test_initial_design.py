@@ -109,3 +109,21 @@ def test_the_uncertainty_design_in_a_mixed_space() -> None:
     points = neurobo.suggest(space, n=6, seed=0, start="uncertainty", n_startup_trials=6)
     assert {p["c"] for p in points} == {"a", "b", "c"}
     assert points == neurobo.suggest(space, n=6, seed=0, start="uncertainty", n_startup_trials=6)
+
+
+def test_the_design_covers_every_branch() -> None:
+    """Each set of parameters that can be active together, however unequal their shares."""
+    space = {
+        "kind": neurobo.Categorical(["a", "b", "c"]),
+        **{k: neurobo.Conditional((0.0, 1.0), when={"kind": [k]}) for k in "abc"},
+        "n": neurobo.Int(1, 100),
+        "large": neurobo.Conditional((0.0, 1.0), when={"n": (99, 100)}),
+    }
+    for design in ("sobol", "lhs", "random"):
+        for seed in range(5):
+            points = neurobo.suggest(space, n=8, seed=seed, start=design, n_startup_trials=8)
+            sets = {frozenset(p) - {"kind", "n"} for p in points}
+            expected = {frozenset(s) for k in "abc" for s in ([k], [k, "large"])}
+            assert sets == expected
+            inner = [p[k] for p in points for k in "abc" if k in p]
+            assert np.std(inner) > 0.1

@@ -10,17 +10,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jax.test_util import check_grads
-from space.strategies import spaces
+from space.strategies import conditional_spaces, spaces
 
 import neurobo
 from neurobo.data.observations import Data
+from neurobo.data.trials import Trials
 from neurobo.errors import NeuroboWarning, SpaceExhausted
 from neurobo.networks.mlp import MLP
 from neurobo.search.exclusion import APART, any_free
 from neurobo.search.optimiser import minimise
 from neurobo.search.scoring import evaluate
-from neurobo.search.trust_region import Region
-from neurobo.space.search_space import SAME_POINT, Space
+from neurobo.search.trust_region import LEAST_FAILURES, RADIUS, Region, radius
+from neurobo.space.columns import SAME_POINT
+from neurobo.space.search_space import Space
 from neurobo.surrogates.draws import Recipe, draw
 
 
@@ -182,3 +184,106 @@ def test_a_score_without_any_number_is_announced(x64: None, bounds: Any) -> None
     with pytest.warns(NeuroboWarning, match="no finite score at any point"):
         found = minimise(Nothing(), space, _data(space), np.random.default_rng(0))
     assert space.contains(space.decode(found))
+
+
+TREE: Any = {
+    "depth": neurobo.Int(1, 3),
+    **{f"w{i}": neurobo.Conditional((0.0, 1.0), when={"depth": (i, 3)}) for i in (1, 2, 3)},
+    "x": (0.0, 1.0),
+}
+
+
+@settings(max_examples=12)
+@given(conditional_spaces(), st.integers(0, 99), st.booleans())
+def test_every_conditional_space_gives_valid_new_points(
+    space: Space, seed: int, local: bool
+) -> None:
+    rng = np.random.default_rng(seed)
+    points: list[dict[str, object]] = []
+    with jax.enable_x64(True):
+        score = Bowl(jnp.asarray(rng.uniform(-1, 1, len(space.movable))))
+        for _ in range(3):
+            region = Region(0, 0.1) if local and points else None
+            try:
+                x = minimise(score, space, _data(space, points), rng, region=region)
+            except SpaceExhausted:
+                assert len(points) >= space.size
+                break
+            params = space.decode(x)
+            assert space.contains(params)
+            assert np.all(x[~space.active_columns(x[None])[0]] == 0)
+            assert all(np.abs(space.encode([p])[0] - x).max(initial=0) > 1e-9 for p in points)
+            points.append(params)
+
+
+def test_the_search_finds_the_best_branch_and_its_best_point(x64: None) -> None:
+    space = Space.of(TREE)
+    goal = {"depth": 2, "w1": 0.9, "w2": 0.15, "x": 0.7}
+    centre = space.inputs(space.encode([goal]))[0]
+    centre[space.columns["w3"]] = 0.05  # a step towards it would pay, but w3 is inactive
+    starts: list[dict[str, object]] = [
+        {"depth": 3, "w1": 0.9, "w2": 0.9, "w3": 0.9, "x": 0.1},
+        {"depth": 1, "w1": 0.5, "x": 0.5},
+    ]
+    for start in starts:
+        data = _data(space, [start])
+        x = minimise(Bowl(jnp.asarray(centre)), space, data, np.random.default_rng(0))
+        assert x[space.columns["w3"]] == 0
+        assert space.decode(x) == pytest.approx(goal, abs=1e-3)
+
+
+def test_a_trust_region_leaves_columns_free_that_are_inactive_at_its_centre(x64: None) -> None:
+    space = Space.of(
+        {
+            "kind": neurobo.Categorical(["a", "b"]),
+            "w": neurobo.Conditional((0.0, 1.0), when={"kind": ["b"]}),
+            "v": neurobo.Conditional((0.0, 1.0), when={"kind": ["a"]}),
+            "x": (0.0, 1.0),
+        }
+    )
+    goal = {"kind": "b", "w": 0.97, "x": 0.5}
+    score = Bowl(jnp.asarray(space.inputs(space.encode([goal]))[0]))
+    # The region is far from 0 in v, which is 0 where it is inactive.
+    data = _data(space, [{"kind": "a", "v": 0.9, "x": 0.48}])
+    found = space.decode(
+        minimise(score, space, data, np.random.default_rng(0), region=Region(0, 0.1))
+    )
+    assert found == {
+        "kind": "b",
+        "w": pytest.approx(0.97, abs=1e-3),
+        "x": pytest.approx(0.5, abs=1e-3),
+    }
+
+
+def test_a_trust_region_counts_active_columns() -> None:
+    """Forty columns, of which two take part: four failures in a row are enough."""
+    n = LEAST_FAILURES + 1
+    many = {f"w{i}": neurobo.Conditional((0.0, 1.0), when={"all": [True]}) for i in range(38)}
+    space = Space.of({"all": neurobo.Categorical([True, False]), **many, "x": (0.0, 1.0)})
+    points = [{"all": False, "x": 0.5 + 0.01 * i} for i in range(n)]
+    data = Data.of(space, Trials(points, list(range(n))))
+    assert radius(data) == RADIUS / 2
+    assert radius(replace(data, active=None)) == RADIUS
+
+
+def test_fixed_values_are_held_by_every_step_of_the_search(x64: None) -> None:
+    space = Space.of({"x": (0.0, 1.0), "heat": (0.0, 1.0), "k": neurobo.Categorical("abc")})
+    score = Bowl(jnp.asarray([0.3, 0.9, 1.0, 0.0, 0.0]))
+    data = _data(space, [{"x": 0.1, "heat": 0.9, "k": "a"}, {"x": 0.2, "heat": 0.1, "k": "b"}])
+    for fixed in ({"heat": 0.25}, {"heat": 0.25, "k": "c"}, {"x": 0.4}):
+        found = space.decode(minimise(score, space.holding(fixed), data, np.random.default_rng(0)))
+        assert {name: found[name] for name in fixed} == fixed
+        rest = {"x": 0.65, "heat": 0.95, "k": "a"} | fixed
+        assert found == {
+            name: v if isinstance(v, str) else pytest.approx(v, abs=1e-3)
+            for name, v in rest.items()
+        }
+
+
+def test_a_point_at_another_value_of_a_fixed_parameter_does_not_exhaust_the_space() -> None:
+    space: Any = {"a": neurobo.Int(0, 1), "b": neurobo.Int(0, 1)}
+    history = [({"a": 0, "b": 0}, 1.0), ({"a": 0, "b": 1}, 2.0), ({"a": 1, "b": 1}, 0.0)]
+    fixed = {"a": 1}
+    assert neurobo.suggest(space, history, seed=0, fixed=fixed) == [{"a": 1, "b": 0}]
+    with pytest.raises(SpaceExhausted):
+        neurobo.suggest(space, [*history, ({"a": 1, "b": 0}, 0.0)], seed=0, fixed=fixed)

@@ -45,3 +45,25 @@ categories = choices.map(CategoricalDistribution)
 spaces = st.dictionaries(
     st.text(min_size=1, max_size=3), st.one_of(floats(), ints(), categories), min_size=1, max_size=5
 ).map(Space)
+
+
+UNIT = FloatDistribution(0.0, 1.0)
+
+
+@st.composite
+def conditional_spaces(draw: st.DrawFn) -> Space:
+    """Trees of parameters: each may depend on some values of discrete ones before it."""
+    distributions: dict[str, FloatDistribution | IntDistribution | CategoricalDistribution] = {}
+    when: dict[str, dict[str, object]] = {}
+    small = st.integers(2, 4).map(lambda n: IntDistribution(1, n))
+    kinds = st.one_of(small, st.just(CategoricalDistribution(["u", "v", "w"])), st.just(UNIT))
+    for i in range(draw(st.integers(2, 6))):
+        parents = [n for n, d in distributions.items() if not isinstance(d, FloatDistribution)]
+        name = f"p{i}"
+        distributions[name] = draw(kinds)
+        for parent in draw(st.lists(st.sampled_from(parents), max_size=2)) if parents else []:
+            d = distributions[parent]
+            known = list(d.choices) if isinstance(d, CategoricalDistribution) else [1, 2]
+            allowed = draw(st.lists(st.sampled_from(known), min_size=1, max_size=2, unique=True))
+            when.setdefault(name, {})[parent] = allowed
+    return Space(distributions, when=when)

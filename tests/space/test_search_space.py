@@ -90,7 +90,7 @@ def test_every_way_to_make_a_point_gives_a_valid_one(space: Space, seed: int) ->
         space.snap(rng.uniform(-1.5, 1.5, (4, space.dim))),
     ]
     base = made[0]
-    made.append(space.mutate(base, rng, np.full(len(base), 0.3), 1.0))
+    made.append(space.mutate(base, rng, np.full(len(base), 0.3), np.ones(len(base))))
     made.append(space.neighbours(base[0], rng))
     for x in made:
         np.testing.assert_allclose(space.snap(x), x, atol=1e-9)

@@ -75,9 +75,20 @@ class NoisyImprovement:
 
 
 def noisy_improvement(truths: Truths, data: Data) -> NoisyImprovement:
-    """On the lowest value at a feasible observation."""
+    """On the lowest value at a feasible observation; where some parameters are fixed, on the lowest
+    mean at the observations moved there."""
     values = np.asarray(truths.values)[:, data.eligible]
+    if data.incumbents is not None:
+        n = len(data.incumbents)
+        moved = Data.pad(data.incumbents, np.zeros(n)).x
+        means = np.asarray(_means(truths, jnp.asarray(moved)))[:n]
+        values = means[data.eligible[data.eligible < n]].T
     return NoisyImprovement(truths, jnp.asarray(np.min(values, axis=1)))
+
+
+@jax.jit
+def _means(truths: Truths, x: Float[Array, "n d"]) -> Float[Array, "n k"]:
+    return truths.means_and_sd(x)[0]
 
 
 def truths(key: Array, data: Data, found: GP, hyper: Hyper, count: int, *, bowl: float) -> Truths:

@@ -164,8 +164,7 @@ class Surrogate:
 
 def surrogate(space: Space, tally: Tally, *, noisy: bool = False) -> Surrogate | None:
     """None if there are too few results to say anything. `noisy`: if values are known to be."""
-    trials = some(tally, MOST)
-    trials = [t for t in trials if space.contains(t.params)]
+    trials = some_inside(space, tally)
     if len(trials) < 3 or not space.n_parameters:
         return None
     values = np.array([tally.lower(t) for t in trials], dtype=float)
@@ -182,6 +181,11 @@ def surrogate(space: Space, tally: Tally, *, noisy: bool = False) -> Surrogate |
     location, spread = units(values)
     location, spread = tally.sign * location, tally.sign * spread
     return Surrogate(space, data, posterior, function, location, spread, len(trials))
+
+
+def some_inside(space: Space, tally: Tally) -> list[FrozenTrial]:
+    """The results that a surrogate is fitted to."""
+    return [t for t in some(tally, MOST) if space.contains(t.params)]
 
 
 def some(tally: Tally, most: int) -> list[FrozenTrial]:

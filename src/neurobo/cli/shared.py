@@ -21,6 +21,10 @@ out = Console()
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for a script to read.")]
 File = Annotated[Path, typer.Argument(help="The study file.", show_default=True)]
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="NAME=VALUE of a parameter that has this value; may be repeated."),
+]
 DEFAULT = Path("study.toml")
 
 

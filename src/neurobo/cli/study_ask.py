@@ -15,7 +15,7 @@ from neurobo.cli.shared import (
     DEFAULT,
     AsJson,
     File,
-    open_file,
+    Set,
     out,
     plain,
     read_file,
@@ -35,18 +35,26 @@ def ask(
         float | None,
         typer.Option(help="Hours they are reserved.", show_default="as in the file"),
     ] = None,
+    fixed: Set = None,
     as_json: AsJson = False,
 ) -> None:
-    """Reserve the next points to try, for people and programs that bring the values themselves."""
+    """Reserve the next points to try, for people and programs that bring the values themselves.
+
+    With `--set temperature=20` all other parameters are chosen for this temperature, from the
+    results at all temperatures.
+    """
     from neurobo.analysis.tally import short
+    from neurobo.studies.file.settings import settings
     from neurobo.studies.runner.ask_tell import ask_points
-    from neurobo.studies.runner.store import explained
+    from neurobo.studies.runner.store import explained, open_study
 
     if lease is not None:
         check_number("lease", lease, above=0)
-    study_file, study = open_file(file, create=True)
+    study_file = read_file(file)
+    held = settings(study_file.space, fixed or ())
+    study = open_study(study_file)
     with explained(study_file):
-        found = ask_points(study_file, study, n, lease)
+        found = ask_points(study_file, study, n, lease, held)
     if as_json:
         typer.echo(json.dumps([point._asdict() for point in found]))
         return
@@ -56,7 +64,8 @@ def ask(
         table.add_column(plain(name), justify="right", overflow="fold")
     table.add_column("until", no_wrap=True)
     for point in found:
-        cells = [plain(short(value)) for value in point.params.values()]
+        shown = [point.params.get(name, "") for name in study_file.space.distributions]
+        cells = [plain(short(value)) for value in shown]
         table.add_row(str(point.id), *cells, f"{datetime.fromtimestamp(point.until):%d %b %H:%M}")
     out.print(table)
     say(f"Then: neurobo tell {file} {found[0].id} VALUE")

@@ -15,6 +15,7 @@ from neurobo.cli.shared import (
     DEFAULT,
     AsJson,
     File,
+    Set,
     check_target,
     open_file,
     out,
@@ -80,13 +81,21 @@ def status(file: File = DEFAULT, as_json: AsJson = False) -> None:
 def best(
     file: File = DEFAULT,
     n: Annotated[int, typer.Option("-n", "--number", min=1, help="How many.")] = 1,
+    fixed: Set = None,
     as_json: AsJson = False,
 ) -> None:
-    """The best feasible points; under noise by what the surrogate expects, not by luck."""
+    """The best feasible points; under noise by what the surrogate expects, not by luck.
+
+    With `--set temperature=20` the point of the best expected value at this temperature, evaluated
+    or not.
+    """
     from neurobo.analysis.predictions import ranked, surrogate
 
     study_file, tally = _tallied(file)
     belief = surrogate(study_file.space, tally, noisy=study_file.noisy)
+    if fixed:
+        _best_rest(study_file, tally, belief, fixed, as_json=as_json)
+        return
     found = ranked(tally, belief, n)
     if not found:
         raise NeuroboError(_nothing(tally))
@@ -114,6 +123,34 @@ def best(
         )
     if tally.replaced:
         say(f"Left out: {tally.replaced} replaced (corrected or retried).")
+
+
+def _best_rest(
+    file: StudyFile, tally: Tally, belief: Surrogate | None, fixed: list[str], *, as_json: bool
+) -> None:
+    """The best point for some values, as far as the surrogate can tell."""
+    from neurobo.analysis.recommendation import best_rest
+    from neurobo.analysis.tally import short
+    from neurobo.studies.file.settings import settings
+
+    space = file.space.holding(settings(file.space, fixed))
+    found = best_rest(space, tally, belief)
+    if as_json:
+        about = {"params": found.params, "mean": found.value, "sd": found.sd,
+                 "noise_sd": found.noise_sd, "nearest": found.trial.number}  # fmt: skip
+        typer.echo(json.dumps(about))
+        return
+    table = Table(title="Best for these values", title_justify="left", min_width=32)
+    table.add_column("parameter")
+    table.add_column("value", justify="right", overflow="fold")
+    for name, value in found.params.items():
+        held = " (set)" if name in space.fixed else ""
+        table.add_row(plain(name), plain(short(value) + held))
+    table.add_section()
+    expected = f"{found.value:.5g} ± {2 * found.sd:.2g}"
+    table.add_row("expected (± 2 sd)", expected, style="bold")
+    out.print(table)
+    say(f"the nearest evaluated point is that of trial {found.trial.number}")
 
 
 def _nothing(tally: Tally) -> str:

@@ -66,6 +66,11 @@ class Data:
     """The constraints, each with observations of its own."""
     violation: Float[np.ndarray, " n"] | None = None
     """By how much the observations break the constraints, in units of their spread; None: not."""
+    active: Int[np.ndarray, " n"] | None = None
+    """How many columns take part at each observation; None: all."""
+    incumbents: Float[np.ndarray, "n columns"] | None = None
+    """What networks see of the observations if some parameters were as new points have them;
+    None: new points are as free as the observations."""
     noisy: bool = False
     """Whether values are known to be noisy; nobody knows, if not."""
 
@@ -136,6 +141,8 @@ class Data:
             pruned=points[np.array(trials.pruned)] if any(trials.pruned) else None,
             image=space.image,
             constraints=_constraints(space, trials, points, good),
+            active=space.active_columns(points[good]).sum(axis=1) if space.conditions else None,
+            incumbents=space.inputs(space.snap(points[good])) if space.fixed else None,
         )
 
     @staticmethod

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from neurobo.algorithm import Algorithm, check_physics, resolve
@@ -31,6 +31,7 @@ def suggest(
     start: str = "sobol",
     learn_failures: bool | Literal["auto"] = "auto",
     physics: Physics | None = None,
+    fixed: Mapping[str, Any] | None = None,
 ) -> list[Any]:
     """The next `n` points to evaluate, as a pure function: no study, no storage.
 
@@ -39,6 +40,8 @@ def suggest(
     constraint is at most 0. `learn_failures` says whether regions
     where evaluations fail are learned and avoided; "auto" does so if the points explain the
     failures.
+    `fixed` gives the values of some parameters, such as today's temperature: the suggestions are
+    the best rest for these, given the whole history.
     `pending` are points being evaluated. `physics` is a law that the objective obeys, a
     `neurobo.PDE`, or several. The same arguments with the same seed give the same points in any
     process; without a seed every call differs.
@@ -58,7 +61,8 @@ def suggest(
     check_count("n", n)
     trials = trials_of(checked, history, pending)
     first = len(trials.params) + len(trials.pending)
-    found = next_points(checked, trials, plan, range(first, first + n))
+    searched = checked if fixed is None else checked.holding(fixed)
+    found = next_points(searched, trials, plan, range(first, first + n))
     return [checked.point(proposal.params) for proposal in found]
 
 

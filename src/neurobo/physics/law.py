@@ -95,15 +95,15 @@ def frame_of(pde: PDE, space: Space) -> Frame:
     column = 0
     for name, parameter in space.parameters.items():
         d = parameter.distribution
-        if isinstance(d, FloatDistribution):
+        if isinstance(d, FloatDistribution) and name not in space.conditions.requirements:
             found[name] = (column, d)
         column += parameter.pool.columns if isinstance(parameter, Candidate) else parameter.width
     names = tuple(found) if pde.names is None else tuple(pde.names)
     unknown = [name for name in names if name not in found]
     if unknown or not names or len(set(names)) < len(names):
         raise InvalidInput(
-            f"a law must be about some of the space's float parameters {list(found)}, each once, "
-            f"got {list(names)}"
+            f"a law must be about some of the space's float parameters without conditions "
+            f"{list(found)}, each once, got {list(names)}"
         )
     columns, about = zip(*(found[name] for name in names), strict=True)
     low, high, log = ([getattr(d, key) for d in about] for key in ("low", "high", "log"))

@@ -97,7 +97,9 @@ class _Same:
 
     def __init__(self, space: Space) -> None:
         pools = tuple((name, id(pool)) for name, pool in space.pools.items())
-        self.space, self.about = space, (tuple(space.distributions.items()), pools)
+        conditions = tuple(space.conditions.requirements.items())
+        self.space = space
+        self.about = tuple(space.distributions.items()), pools, conditions
 
     def __hash__(self) -> int:
         return hash(self.about)

@@ -45,6 +45,7 @@ def _point(space: Space, given: Any, i: int) -> Params:
     return {
         name: d.to_external_repr(d.to_internal_repr(params[name]))
         for name, d in space.distributions.items()
+        if name in params
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -214,7 +215,7 @@ class Run:
         self.left_to_ask -= 1
         began = time.perf_counter()
         with deferred():
-            params = {name: ask(trial, name, d) for name, d in space.distributions.items()}
+            params = space.asked(partial(ask, trial))
         self.suggesting.append(time.perf_counter() - began)
         self.ready[-1] = (trial, params)
         return False

@@ -61,14 +61,14 @@ def minimize(
     ends the run cleanly and returns the study with the results so far.
 
     Args:
-        objective: Gets a dict of parameters; a 1-D array when `space` is a list of bounds; a
-            candidate's index or id when `space` is a Pool. It returns a number, or with constraints
-            `(value, {"stress": c1, "mass": c2})`: a point is feasible where every c is at most 0,
-            and `study.best_trial` is the best feasible trial. An evaluation that raises, or returns
-            anything but a finite number, is recorded as failed with its reason.
+        objective: Gets a dict of the active parameters; a 1-D array when `space` is a list of
+            bounds; a candidate's index or id when `space` is a Pool. It returns a number, or with
+            constraints `(value, {"stress": c1, "mass": c2})`: a point is feasible where every c is
+            at most 0, and `study.best_trial` is the best feasible trial. An evaluation that raises,
+            or returns anything but a finite number, is recorded as failed with its reason.
         space: A dict of name and `(low, high)`, `neurobo.Float`, `neurobo.Int` or
-            `neurobo.Categorical`; a list of `(low, high)` or a `scipy.optimize.Bounds`; or a
-            `neurobo.Pool`.
+            `neurobo.Categorical`, or a `neurobo.Conditional` of one of these; a list of `(low,
+            high)` or a `scipy.optimize.Bounds`; or a `neurobo.Pool`.
         n_trials: How many trials the study has in the end, including those it has already.
         direction: "minimize", or "maximize" to look for the highest value. Constraints mean the
             same in both.

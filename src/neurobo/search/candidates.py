@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from scipy.stats import qmc
 
 from neurobo.data.observations import Data
@@ -28,8 +28,9 @@ class Box:
         if region is None:
             return whole
         centre, radius = data.points[region.row], region.radius
-        # Categories stay free: a region of one-hot columns has no meaning.
-        local = space.numeric
+        # Categories stay free: a region of one-hot columns has no meaning. So do columns that are
+        # inactive at the centre, whose 0 is no value.
+        local = space.numeric & space.active_columns(centre[None])[0]
         return Box(
             np.where(local, np.maximum(centre - radius, -1.0), whole.low),
             np.where(local, np.minimum(centre + radius, 1.0), whole.high),
@@ -39,6 +40,11 @@ class Box:
         """Map points of the whole box into this one."""
         return self.low + (x + 1) / 2 * (self.high - self.low)
 
+    def holds(self, space: Space, x: Matrix) -> Bool[np.ndarray, " n"]:
+        """Whether the active columns of points are inside, up to rounding."""
+        inside = (x >= self.low - 1e-9) & (x <= self.high + 1e-9)
+        return np.all(inside | ~space.active_columns(x), axis=1)
+
     def clip(self, x: Matrix) -> Matrix:
         return np.clip(x, self.low, self.high)
 
@@ -46,7 +52,7 @@ class Box:
 def sobol_points(space: Space, box: Box, rng: np.random.Generator, count: int) -> Matrix:
     whole = 1 << (count - 1).bit_length()  # Sobol points are even only in powers of 2
     unit = qmc.Sobol(space.n_parameters, rng=rng).random(whole)[:count]
-    return space.snap(box.squeeze(space.from_unit(unit)))
+    return space.snap(box.squeeze(space.with_inactive(unit)))
 
 
 def starting_points(space: Space, data: Data, box: Box, rng: np.random.Generator) -> Matrix:
@@ -57,6 +63,6 @@ def starting_points(space: Space, data: Data, box: Box, rng: np.random.Generator
     best = data.points[data.order[:8]]
     parents = best[rng.integers(len(best), size=CHUNK)]
     radius = 10 ** rng.uniform(-3, -0.3, CHUNK)
-    rate = min(1.0, 8 / space.n_parameters)
+    rate = np.minimum(1.0, 8 / space.n_active(parents))
     near = box.clip(space.mutate(parents, rng, radius, rate))
     return np.concatenate([everywhere, space.snap(near)])

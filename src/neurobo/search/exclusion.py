@@ -36,9 +36,10 @@ PRUNED_APART = 0.1
 def is_crowded(space: Space, x: Matrix, data: Data) -> Bool[np.ndarray, " n"]:
     """Whether points are so near to a pending one that their values would tell the same, or to a
     pruned one that they would be pruned as well."""
-    if data.pending.shape[1] != space.dim:  # features of a pool, whose candidates stand for much
+    # Features of a pool, whose candidates stand for much.
+    if data.pending.shape[1] - len(space.conditions.switches) != space.dim:
         return np.zeros(len(x), dtype=bool)
-    crowded = _is_near(space, x, data.pending, APART)
+    crowded = _is_near(space, x, data.pending[:, : space.dim], APART)
     return (
         crowded if data.pruned is None else crowded | _is_near(space, x, data.pruned, PRUNED_APART)
     )

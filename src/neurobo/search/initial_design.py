@@ -60,11 +60,25 @@ def start_point(
     if design == "uncertainty" and space.n_parameters and len(excluded):
         return _least_known(space, excluded, np.random.default_rng([seed, number]))
     if space.n_parameters:
-        points = space.from_unit(_unit_points(space.n_parameters, design, size, seed, number))
+        unit = _unit_points(space.n_parameters, design, size, seed, number)
+        points = _in_each_branch(space, unit, size, seed, number)
         found = first_free(space, points, excluded)
         if found is not None:
             return found
     return any_free(space, excluded, np.random.default_rng([seed, number]))
+
+
+def _in_each_branch(
+    space: Space, unit: Float[np.ndarray, "n parameters"], size: int, seed: int, number: int
+) -> Matrix:
+    """Points of the unit cube as points of the space. If the design has enough of them, each set of
+    parameters that can be active together has its turn."""
+    branches = space.branches
+    if branches is None or branches.patterns > size:
+        return space.from_unit(unit)
+    order = np.random.default_rng([seed, 1]).permutation(branches.patterns)
+    turns = order[(number + np.arange(len(unit))) % branches.patterns]
+    return branches.spread(space.with_inactive(unit), turns, unit[:, space.first_parent])
 
 
 def _least_known(

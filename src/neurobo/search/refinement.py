@@ -26,7 +26,7 @@ def _improve_discrete(
 ) -> tuple[Matrix, np.ndarray, bool]:
     """Replace each point by its best one-change neighbour if that is better."""
     near = [space.neighbours(point, rng) for point in x]
-    inside = [p[np.all((p >= box.low - 1e-9) & (p <= box.high + 1e-9), axis=1)] for p in near]
+    inside = [p[box.holds(space, p)] for p in near]
     found = evaluate(score, space, np.concatenate(inside))
     scores = np.split(found, np.cumsum([len(p) for p in inside]))
     x, values, improved = x.copy(), values.copy(), False
@@ -58,9 +58,9 @@ def refine(
 def _descend(
     score: Score,
     x: Float[Array, "k d"],
-    low: Float[Array, " d"],
-    high: Float[Array, " d"],
-    free: Bool[Array, " d"],
+    low: Float[Array, "*k d"],
+    high: Float[Array, "*k d"],
+    free: Bool[Array, "*k d"],
 ) -> tuple[Float[Array, "k d"], Float[Array, " k"]]:
     """Projected Adam on all starts at once, with a step that shrinks from 5 % of the box; the best
     point that each has seen, and its score."""
@@ -90,13 +90,18 @@ def _descend(
 
 def _moved(score: Score, space: Space, x: Matrix, box: Box) -> tuple[Matrix, np.ndarray]:
     """Encoded points after a descent in their continuous columns, and their scores."""
-    free = space.movable
-    low, high = -np.ones(len(free)), np.ones(len(free))
-    low[free], high[free] = box.low[space.continuous], box.high[space.continuous]
+    movable = space.movable
+    low, high = -np.ones(len(movable)), np.ones(len(movable))
+    low[movable], high[movable] = box.low[space.continuous], box.high[space.continuous]
+    free = movable
+    if space.conditions:  # inactive columns of each start keep their 0, in the box or not
+        free = np.tile(movable, (len(x), 1))
+        free[:, movable] = space.active_columns(x)[:, space.continuous]
+        low, high = np.where(free, low, -1.0), np.where(free, high, 1.0)
     arrays = (jnp.asarray(a) for a in (space.inputs(x), low, high, free))
     x = x.copy()
     found, values = _descend(score, *arrays)
-    x[:, space.continuous] = np.asarray(found)[:, free]
+    x[:, space.continuous] = np.asarray(found)[:, movable]
     return x, np.asarray(values)
 
 
@@ -119,17 +124,22 @@ _slopes = jax.jit(jax.jacrev(_limits, argnums=1))
 
 def polish(score: Score, space: Space, x: Float[np.ndarray, " d"], box: Box) -> np.ndarray:
     """A quasi-Newton search from one point in its continuous columns."""
-    free, held = space.continuous, space.inputs(x[None])[0]
+    active = space.active_columns(x[None])[0]
+    free, held = space.continuous & active, space.inputs(x[None])[0]
+    if not free.any():
+        return x
+    movable = space.movable.copy()
+    movable[movable] = active[space.continuous]
 
     def moved(at: np.ndarray) -> Array:
         whole = held.copy()
-        whole[space.movable] = at
+        whole[movable] = at
         return jnp.asarray(whole)
 
     def target(at: np.ndarray) -> tuple[float, np.ndarray]:
         plain = score.score if isinstance(score, Limited) else score
         value, gradient = _value_and_gradient(plain, moved(at))
-        return float(value), np.asarray(gradient)[space.movable]
+        return float(value), np.asarray(gradient)[movable]
 
     method: Literal["L-BFGS-B", "SLSQP"] = "L-BFGS-B"
     constraints: list[Any] = []
@@ -139,7 +149,7 @@ def polish(score: Score, space: Space, x: Float[np.ndarray, " d"], box: Box) -> 
             {
                 "type": "ineq",
                 "fun": lambda at: -MARGIN - np.asarray(_limits(score, moved(at))),
-                "jac": lambda at: -np.asarray(_slopes(score, moved(at)))[:, space.movable],
+                "jac": lambda at: -np.asarray(_slopes(score, moved(at)))[:, movable],
             }
         ]
     found: Any = scipy_minimize(

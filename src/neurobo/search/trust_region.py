@@ -29,7 +29,7 @@ SMALLEST, LARGEST = RADIUS / 64, 1.0
 SUCCESSES = 2
 """In a row, after which the region doubles."""
 LEAST_FAILURES = 4
-"""In a row, after which it halves; in many columns half of their number."""
+"""In a row, after which it halves; in many active columns half of their number."""
 ENOUGH = 1e-3
 """A success is better by this share of the middle half of the values: the last digits of a smooth
 bowl are no reason to look further away."""
@@ -38,7 +38,7 @@ bowl are no reason to look further away."""
 def radius(data: Data) -> float:
     """Half-width of the region after these observations; that of the whole box is 1."""
     x = data.points
-    failures = max(LEAST_FAILURES, x.shape[1] // 2)
+    columns = np.full(data.n, x.shape[1]) if data.active is None else data.active
     size, won, lost, best = RADIUS, 0, 0, 0
     ranks = _ranked(data)
     for t in range(1, data.n):
@@ -48,7 +48,7 @@ def radius(data: Data) -> float:
             won, lost = (won + 1, 0) if success else (0, lost + 1)
             if won >= SUCCESSES:
                 size, won = min(2 * size, LARGEST), 0
-            if lost >= failures:
+            if lost >= max(LEAST_FAILURES, columns[best] // 2):
                 size, lost = size / 2, 0
             if size < SMALLEST:  # nothing more to gain here: look around again
                 size = RADIUS

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from optuna.distributions import (
     IntDistribution,
 )
 
-from neurobo.errors import InvalidInput
+from neurobo.errors import InvalidInput, did_you_mean
 
 
 def float_range(
@@ -97,6 +97,27 @@ def contains(distribution: BaseDistribution, value: Any) -> bool:
     if isinstance(distribution, IntDistribution):
         return (inside - low) % distribution.step == 0
     return step is None or abs((inside - low) / step - round((inside - low) / step)) < 1e-8
+
+
+def checked_values(
+    distributions: Mapping[str, BaseDistribution],
+    values: Mapping[str, Any],
+    *,
+    without: Collection[str] = (),
+) -> dict[str, Any]:
+    """Values that the user fixed for some of the parameters, as Optuna stores them."""
+    known = [name for name in distributions if name not in without]
+    found = {}
+    for name, value in values.items():
+        if name not in known:
+            raise InvalidInput(
+                f"a fixed parameter must be one of {known}, got {name!r}{did_you_mean(name, known)}"
+            )
+        d = distributions[name]
+        if not contains(d, value):
+            raise InvalidInput(f"the fixed value of {name!r} must lie in {d}, got {value!r}")
+        found[name] = d.to_external_repr(d.to_internal_repr(value))
+    return found
 
 
 def only_value(distribution: BaseDistribution) -> Any:

@@ -72,6 +72,17 @@ class Numeric:
         v = np.where(unit <= 0, d.low, np.where(unit >= 1, d.high, v))
         return np.clip(v, d.low, d.high)
 
+    def places(self, x: Matrix) -> Int[np.ndarray, " n"]:
+        """Of the values of a stepped range, counted from 0: the inverse of `nth`."""
+        assert self.step is not None
+        here = (self._values(x[:, 0]) - self.distribution.low) / self.step
+        return np.round(here).astype(int)
+
+    def place(self, value: Any) -> int:
+        """Of one value of a stepped range."""
+        assert self.step is not None
+        return round((value - self.distribution.low) / self.step)
+
     def decode(self, row: Float[np.ndarray, " width"]) -> float | int:
         value = float(self._values(np.asarray(row))[0])
         return round(value) if isinstance(self.distribution, IntDistribution) else value
@@ -96,7 +107,7 @@ class Numeric:
         """Other values to try from here: all if they are few, else steps near and far."""
         if self.step is None:
             return np.empty((0, 1))
-        here = round((self._values(row)[0] - self.distribution.low) / self.step)
+        here = int(self.places(row[None])[0])
         last = int(self.count) - 1
         if last < 16:
             there = np.arange(last + 1)
@@ -127,9 +138,16 @@ class Category:
         """The columns of the choices number `index`."""
         return np.asarray(np.eye(self.width)[index])
 
+    def places(self, x: Matrix) -> Int[np.ndarray, " n"]:
+        """Of the choices: the inverse of `nth`."""
+        return np.asarray(np.argmax(x, axis=1))
+
+    def place(self, value: Any) -> int:
+        """Of one choice."""
+        return int(self.distribution.to_internal_repr(value))
+
     def encode(self, values: Sequence[Any]) -> Matrix:
-        index = [int(self.distribution.to_internal_repr(v)) for v in values]
-        return self.nth(np.array(index, dtype=int))
+        return self.nth(np.array([self.place(v) for v in values], dtype=int))
 
     def decode(self, row: Float[np.ndarray, " width"]) -> Any:
         return self.distribution.choices[int(np.argmax(row))]
@@ -168,10 +186,64 @@ class Candidate(Numeric):
         return self.pool.features(self._values(x[:, 0]).astype(int))
 
 
-Parameter = Numeric | Category
+@dataclass(frozen=True)
+class Fixed:
+    """A parameter that keeps one value in every new point, while observations may have others."""
+
+    parameter: Numeric | Category
+    value: Any
+
+    ordered = False
+    """No trust region moves it."""
+    count = 1.0
+
+    @property
+    def distribution(self) -> FloatDistribution | IntDistribution | CategoricalDistribution:
+        return self.parameter.distribution
+
+    @property
+    def width(self) -> int:
+        return self.parameter.width
+
+    @property
+    def step(self) -> float | None:
+        return None if isinstance(self.parameter, Category) else self.parameter.step
+
+    @cached_property
+    def _row(self) -> Matrix:
+        return self.parameter.encode([self.value])
+
+    def nth(self, index: Int[np.ndarray, " n"]) -> Matrix:
+        return np.tile(self._row, (len(index), 1))
+
+    def places(self, x: Matrix) -> Int[np.ndarray, " n"]:
+        return self.parameter.places(x)
+
+    def place(self, value: Any) -> int:
+        return self.parameter.place(value)
+
+    def encode(self, values: Sequence[Any]) -> Matrix:
+        return self.parameter.encode(values)
+
+    def decode(self, row: Float[np.ndarray, " width"]) -> Any:
+        return self.value
+
+    def snap(self, x: Matrix) -> Matrix:
+        return np.tile(self._row, (len(x), 1))
+
+    def from_unit(self, u: Float[np.ndarray, " n"]) -> Matrix:
+        return np.tile(self._row, (len(u), 1))
+
+    def moves(self, row: Float[np.ndarray, " width"], rng: np.random.Generator) -> Matrix:
+        return np.empty((0, self.width))
 
 
-def parameter_of(name: str, distribution: BaseDistribution, pool: Pool | None) -> Parameter:
+Parameter = Numeric | Category | Fixed
+
+
+def parameter_of(
+    name: str, distribution: BaseDistribution, pool: Pool | None
+) -> Numeric | Category:
     """The columns that go with a distribution, which may count the candidates of a pool."""
     if pool is not None:
         if distribution != pool.distribution:

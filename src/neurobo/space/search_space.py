@@ -1,35 +1,34 @@
 """Search spaces: Optuna distributions on the user's side, vectors in [-1, 1] on ours.
 
-The columns of a point are those of its parameters side by side (`columns.py`). Parameters with a
-single possible value take no column.
+The columns of a point are those of its parameters side by side (`encoders.py`). Parameters with a
+single possible value take no column. Columns of inactive parameters are 0 (`conditions.py`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from optuna.distributions import BaseDistribution
 from scipy.optimize import Bounds
 
 from neurobo.errors import InvalidInput
-from neurobo.space.distributions import contains, distribution_of, only_value
-from neurobo.space.encoders import Candidate, Matrix, parameter_of
+from neurobo.space.branches import Branches
+from neurobo.space.columns import Columns
+from neurobo.space.conditions import Conditional, When
+from neurobo.space.distributions import checked_values, contains, distribution_of, only_value
+from neurobo.space.encoders import Matrix
 from neurobo.space.pool import CANDIDATE, Pool
 
 Params = dict[str, Any]
 SpaceLike = Mapping[str, Any] | Sequence[tuple[float, float]] | Bounds | Pool
 
-# Two points closer than this in a continuous column are the same point.
-SAME_POINT = 1e-6
 
-
-class Space:
+class Space(Columns):
     """The search space and its encoding. `Space.of` accepts what users write."""
 
     def __init__(
@@ -39,6 +38,9 @@ class Space:
         as_array: bool = False,
         pools: Mapping[str, Pool] | None = None,
         pool: Pool | None = None,
+        when: Mapping[str, When] | None = None,
+        optional: Iterable[str] = (),
+        fixed: Params | None = None,
     ):
         self.distributions = dict(distributions)
         self.as_array = as_array
@@ -47,15 +49,14 @@ class Space:
         """The pool that the user gave as the space, who wants points as names of candidates."""
         self.pools = dict(pools or {})
         """The pools whose candidates an integer parameter counts."""
-        free = {n: d for n, d in self.distributions.items() if not d.single()}
-        self._fixed: Params = {
+        self._single: Params = {
             n: only_value(d) for n, d in self.distributions.items() if d.single()
         }
-        self.parameters = {n: parameter_of(n, d, self.pools.get(n)) for n, d in free.items()}
-        edges = np.cumsum([0, *(p.width for p in self.parameters.values())])
-        self._columns = [slice(int(a), int(b)) for a, b in pairwise(edges)]
-        self.dim = int(edges[-1])
-        """Columns of an encoded point."""
+        self.fixed = checked_values(self.distributions, fixed or {}, without=self.pools)
+        """Values that every new point has; observations may have others."""
+        super().__init__(
+            self.distributions, self.pools, when or {}, frozenset(optional), self.fixed
+        )
 
     @staticmethod
     def of(space: SpaceLike | Space) -> Space:
@@ -80,7 +81,29 @@ class Space:
             )
         if not pairs:
             raise InvalidInput("a space must have at least one parameter, got none")
-        return Space({n: distribution_of(n, given) for n, given in pairs}, as_array=as_array)
+        when = {n: given.when for n, given in pairs if isinstance(given, Conditional)}
+        if when and as_array:
+            raise InvalidInput(
+                "a space with conditions must be a dict of name: distribution, got a list"
+            )
+        plain = {n: g.distribution if isinstance(g, Conditional) else g for n, g in pairs}
+        distributions = {n: distribution_of(n, given) for n, given in plain.items()}
+        return Space(distributions, as_array=as_array, when=when)
+
+    def holding(self, fixed: Any) -> Space:
+        """The same space, in which new points have these values; a fixed parameter with a condition
+        has its value where it is active."""
+        if not isinstance(fixed, Mapping):
+            raise InvalidInput(f"fixed must be a dict of parameters and values, got {fixed!r}")
+        return Space(
+            self.distributions,
+            as_array=self.as_array,
+            pools=self.pools,
+            pool=self.pool,
+            when=self.conditions.when,
+            optional=self.conditions.optional,
+            fixed={**self.fixed, **fixed},
+        )
 
     def described(self) -> str:
         """What an objective gets, in words."""
@@ -88,69 +111,22 @@ class Space:
             return f"the {'index' if self.pool.ids is None else 'id'} of a candidate"
         if self.as_array:
             return f"a 1-D array of length {len(self.distributions)}"
-        return f"a dict with the keys {list(self.distributions)}"
-
-    @property
-    def n_parameters(self) -> int:
-        """Parameters that can vary."""
-        return len(self.parameters)
+        some = " (those that are active)" if self.conditions else ""
+        return f"a dict with the keys {list(self.distributions)}{some}"
 
     @cached_property
     def size(self) -> float:
         """How many different points there are; infinite if any parameter is continuous."""
+        if self.conditions:
+            return math.inf if self.branches is None else float(self.branches.sizes.sum())
         return math.prod(p.count for p in self.parameters.values())
 
     @cached_property
-    def continuous(self) -> Bool[np.ndarray, " columns"]:
-        """Which columns may move freely in [-1, 1]."""
-        flags = [np.full(p.width, p.count == math.inf) for p in self.parameters.values()]
-        return np.concatenate(flags) if flags else np.zeros(0, dtype=bool)
-
-    @cached_property
-    def numeric(self) -> Bool[np.ndarray, " columns"]:
-        """Which columns belong to numbers rather than categories or candidates."""
-        flags = [np.full(p.width, p.ordered) for p in self.parameters.values()]
-        return np.concatenate(flags) if flags else np.zeros(0, dtype=bool)
-
-    @cached_property
-    def choosing(self) -> bool:
-        """Whether there is nothing to choose but one candidate of a pool."""
-        return self.n_parameters == 1 and all(
-            isinstance(p, Candidate) for p in self.parameters.values()
-        )
-
-    @cached_property
-    def image(self) -> tuple[int, int, int] | None:
-        """Height, width and channels, if a point is nothing but an image of a pool."""
-        (one,) = self.parameters.values() if self.choosing else (None,)
-        return one.pool.image if isinstance(one, Candidate) else None
-
-    @cached_property
-    def repeats(self) -> bool:
-        """Whether a point may be suggested again."""
-        pools = [p.pool for p in self.parameters.values() if isinstance(p, Candidate)]
-        return any(pool.replace for pool in pools)
-
-    @cached_property
-    def movable(self) -> Bool[np.ndarray, " inputs"]:
-        """Which of the networks' input columns may move freely: those of `continuous`."""
-        parts = zip(self.parameters.values(), self._columns, strict=True)
-        flags = [
-            np.full(p.pool.columns, False) if isinstance(p, Candidate) else self.continuous[c]
-            for p, c in parts
-        ]
-        return np.concatenate([np.zeros(0, dtype=bool), *flags])
-
-    def inputs(self, x: Matrix) -> Matrix:
-        """What networks see of encoded points: candidates of pools as their features."""
-        parts = zip(self.parameters.values(), self._columns, strict=True)
-        blocks = [p.inputs(x[:, c]) if isinstance(p, Candidate) else x[:, c] for p, c in parts]
-        return np.concatenate([np.zeros((len(x), 0)), *blocks], axis=1)
-
-    @cached_property
-    def tolerance(self) -> Float[np.ndarray, " columns"]:
-        """Points that differ by less than this in every column are the same point."""
-        return np.where(self.continuous, SAME_POINT, 1e-9)
+    def branches(self) -> Branches | None:
+        """Of a space with conditions; None: too many to list, or no conditions."""
+        if not self.conditions:
+            return None
+        return Branches.of(self.parameters, self.columns, self.conditions)
 
     def contains(self, params: Mapping[str, Any]) -> bool:
         try:
@@ -160,10 +136,15 @@ class Space:
         return True
 
     def _check(self, params: Mapping[str, Any]) -> None:
-        for name, distribution in self.distributions.items():
+        inactive = self.conditions.inactive(params)
+        needed = [name for name in self.distributions if name not in inactive]
+        for name in needed:
+            distribution = self.distributions[name]
             if name not in params:
+                if name in self.conditions.optional:
+                    continue
                 raise InvalidInput(
-                    f"a point must give every parameter of the space {sorted(self.distributions)}, "
+                    f"a point must give every parameter of the space {sorted(needed)}, "
                     f"got {sorted(params)}"
                 )
             if not contains(distribution, params[name]):
@@ -188,7 +169,18 @@ class Space:
         if not isinstance(point, Mapping):
             raise InvalidInput(f"a point must be a dict of parameters, got {point!r}")
         self._check(point)
-        return {name: point[name] for name in self.distributions}
+        inactive = self.conditions.inactive(point)
+        return {n: point[n] for n in self.distributions if n in point and n not in inactive}
+
+    def asked(self, ask: Callable[[str, BaseDistribution], Any]) -> Params:
+        """The values of all active parameters, each asked for once, parents first."""
+        found: Params = {}
+        conditional = self.conditions.requirements
+        outer = [name for name in self.distributions if name not in conditional]
+        for name in (*outer, *conditional):
+            if name not in self.conditions.inactive(found):
+                found[name] = ask(name, self.distributions[name])
+        return {name: found[name] for name in self.distributions if name in found}
 
     def point(self, params: Mapping[str, Any]) -> Any:
         """Parameters as the user's objective wants them: a candidate, an array or a dict."""
@@ -196,50 +188,84 @@ class Space:
             return self.pool.name(params[CANDIDATE])
         if self.as_array:
             return np.array([params[name] for name in self.distributions])
-        return {name: params[name] for name in self.distributions}
+        return {name: params[name] for name in self.distributions if name in params}
 
     def encode(self, points: Iterable[Mapping[str, Any]]) -> Matrix:
         points = list(points)
-        blocks = [p.encode([q[n] for q in points]) for n, p in self.parameters.items()]
-        return np.concatenate([np.zeros((len(points), 0)), *blocks], axis=1)
+        x = np.zeros((len(points), self.dim))  # what a point does not have stays 0
+        partial = self.conditions or self.conditions.optional
+        inactive = [self.conditions.inactive(q) for q in points] if partial else []
+        for name, parameter in self.parameters.items():
+            rows = [i for i, q in enumerate(points) if name in q and name not in inactive[i]
+                    ] if partial else range(len(points))  # fmt: skip
+            x[rows, self.columns[name]] = parameter.encode([points[i][name] for i in rows])
+        return x
 
     def decode(self, x: Float[np.ndarray, " columns"]) -> Params:
+        """The active parameters of an encoded point."""
+        active = self.conditions.active(x[None])
         free = {
             name: parameter.decode(x[columns])
             for (name, parameter), columns in zip(
-                self.parameters.items(), self._columns, strict=True
+                self.parameters.items(), self.columns.values(), strict=True
             )
         }
-        return {n: self._fixed[n] if n in self._fixed else free[n] for n in self.distributions}
+        return {
+            n: self._single[n] if n in self._single else free[n]
+            for n in self.distributions
+            if n not in active or active[n][0]
+        }
 
     def snap(self, x: Matrix) -> Matrix:
         """The nearest valid encoded points."""
         if not self.dim:
             return x
-        parts = zip(self.parameters.values(), self._columns, strict=True)
-        return np.concatenate([p.snap(x[:, c]) for p, c in parts], axis=1)
+        parts = zip(self.parameters.values(), self.columns.values(), strict=True)
+        snapped = np.concatenate([p.snap(x[:, c]) for p, c in parts], axis=1)
+        return self.conditions.canonical(snapped)
 
     def from_unit(self, u: Float[np.ndarray, "n parameters"]) -> Matrix:
         """Points of the unit cube, one coordinate per parameter, as valid encoded points."""
+        return self.conditions.canonical(self.with_inactive(u))
+
+    def with_inactive(self, u: Float[np.ndarray, "n parameters"]) -> Matrix:
+        """The same with values in inactive columns, too: another value of a parent may want
+        them."""
         blocks = [p.from_unit(u[:, i]) for i, p in enumerate(self.parameters.values())]
         return np.concatenate([np.zeros((len(u), 0)), *blocks], axis=1)
 
     def neighbours(self, x: Float[np.ndarray, " columns"], rng: np.random.Generator) -> Matrix:
-        """Points that differ from `x` in one discrete parameter."""
+        """Points that differ from `x` in one discrete parameter, and in those that it activates,
+        which are drawn."""
         found = [np.zeros((0, self.dim))]
-        for parameter, columns in zip(self.parameters.values(), self._columns, strict=True):
-            moves = parameter.moves(x[columns], rng)
-            points = np.tile(x, (len(moves), 1))
-            points[:, columns] = moves
+        active = self.conditions.active(x[None])
+        for name, parameter in self.parameters.items():
+            if name in active and not active[name][0]:
+                continue
+            moves = parameter.moves(x[self.columns[name]], rng)
+            points = self._filled(np.tile(x, (len(moves), 1)), rng)
+            points[:, self.columns[name]] = moves
             found.append(points)
-        return np.concatenate(found)
+        return self.conditions.canonical(np.concatenate(found))
+
+    def _filled(self, x: Matrix, rng: np.random.Generator) -> Matrix:
+        """Points with random values in inactive columns."""
+        if not self.conditions:
+            return x
+        drawn = self.with_inactive(rng.random((len(x), self.n_parameters)))
+        return np.where(self.active_columns(x), x, drawn)
 
     def mutate(
-        self, x: Matrix, rng: np.random.Generator, radius: Float[np.ndarray, " n"], rate: float
+        self,
+        x: Matrix,
+        rng: np.random.Generator,
+        radius: Float[np.ndarray, " n"],
+        rate: Float[np.ndarray, " n"],
     ) -> Matrix:
         """Move numeric columns by up to `radius`, and redraw categories with chance `rate`."""
+        x = self._filled(x, rng)
         out = x.copy()
-        for parameter, columns in zip(self.parameters.values(), self._columns, strict=True):
+        for parameter, columns in zip(self.parameters.values(), self.columns.values(), strict=True):
             if parameter.ordered:
                 changed = rng.random(len(x)) < rate
                 jump = radius * rng.uniform(-1, 1, len(x)) * changed
@@ -247,12 +273,14 @@ class Space:
             else:
                 redrawn = parameter.from_unit(rng.random(len(x)))
                 out[:, columns] = np.where(
-                    rng.random((len(x), 1)) < rate / 2, redrawn, x[:, columns]
+                    rng.random((len(x), 1)) < rate[:, None] / 2, redrawn, x[:, columns]
                 )
         return self.snap(out)
 
     def by_index(self, index: Int[np.ndarray, " n"]) -> Matrix:
         """The points of a finite space, counted from 0 in mixed radix."""
+        if self.branches is not None:
+            return self.branches.by_index(index)
         blocks = [np.zeros((len(index), 0))]
         for parameter in self.parameters.values():
             index, digit = np.divmod(index, int(parameter.count))

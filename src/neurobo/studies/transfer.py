@@ -95,7 +95,11 @@ def _row(
     file: StudyFile, sheet: Sheet, line: int, cells: Mapping[str, str], value_column: str
 ) -> Row:
     space = file.space
-    given = {name: _value(space, sheet, name, cells[name]) for name in space.distributions}
+    given = {
+        name: _value(space, sheet, name, cells[name])
+        for name in space.distributions
+        if cells[name].strip() or name not in space.conditions.requirements
+    }
     params = space.params(given)
     text = cells[value_column].strip()
     value = sheet.number(value_column, text) if text else None
@@ -144,7 +148,7 @@ def store_rows(study: Study, space: Space, path: Path, reading: Reading) -> Iter
                 state=TrialState.FAIL if failed else TrialState.COMPLETE,
                 value=row.value,
                 params=row.params,
-                distributions=space.distributions,
+                distributions={name: space.distributions[name] for name in row.params},
                 constraints=row.constraints,
                 user_attrs={SOURCE: source, **({FAILURE: "imported"} if failed else {})},
             )

@@ -43,7 +43,11 @@ class InputWarping:
         k = len(data.pending)
         padded = Data.pad(data.pending, np.zeros(k)).x  # few shapes, few compilations
         x, pending = (np.asarray(_warped(v, self._strengths)) for v in (data.x, padded))
-        return replace(data, x=x, pending=pending[:k])
+        moved = data.incumbents
+        if moved is not None:
+            every = Data.pad(moved, np.zeros(len(moved))).x
+            moved = np.asarray(_warped(every, self._strengths))[: len(moved)]
+        return replace(data, x=x, pending=pending[:k], incumbents=moved)
 
     def of(self, function: Function) -> Function:
         """The same function of points that are not warped."""

@@ -61,5 +61,11 @@ def means(posterior: Posterior, data: Data) -> Float[np.ndarray, " n"]:
 
 
 def lowest_mean(posterior: Posterior, data: Data) -> Float[np.ndarray, ""]:
-    """The lowest mean at a feasible observation: with noise the lowest value is luck."""
-    return np.asarray(np.min(means(posterior, data)[data.eligible]))
+    """The lowest mean at a feasible observation: with noise the lowest value is luck. Where some
+    parameters are fixed, at the observations moved there."""
+    if data.incumbents is None:
+        return np.asarray(np.min(means(posterior, data)[data.eligible]))
+    n = len(data.incumbents)
+    moved = Data.pad(data.incumbents, np.zeros(n)).x
+    found = np.asarray(mean_at(posterior, jnp.asarray(moved)))[:n]
+    return np.asarray(np.min(found[data.eligible[data.eligible < n]]))

@@ -21,9 +21,9 @@ NEAR = 0.25
 
 def untried_middle(space: Space, trials: Trials) -> Float[np.ndarray, " columns"] | None:
     """The middle of all numbers' ranges (0 for categories), unless a point was tried near it or
-    there are pools."""
+    there are pools, conditions or fixed parameters."""
     numeric = space.numeric
-    if not numeric.any() or space.pools:
+    if not numeric.any() or space.pools or space.conditions or space.fixed:
         return None
     middle = np.where(numeric, space.snap(np.zeros((1, space.dim)))[0], 0.0)
     tried = space.encode([*trials.params, *trials.pending])

@@ -88,6 +88,11 @@ def enqueued_params(trial: FrozenTrial) -> dict[str, Any]:
     return dict(trial.system_attrs.get(_FIXED_PARAMS, {}))
 
 
+def as_enqueued(params: dict[str, Any]) -> dict[str, Any]:
+    """The system attributes of a trial that is queued with these values."""
+    return {_FIXED_PARAMS: params}
+
+
 def waiting_trials(study: Study) -> list[FrozenTrial]:
     """The queue as it is in the storage now; this thread forgets what it has read before."""
     study._thread_local.cached_all_trials = None

@@ -11,18 +11,19 @@ from typing import Any, Literal
 import numpy as np
 from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler
-from optuna.search_space import IntersectionSearchSpace
 from optuna.study import Study
-from optuna.trial import FrozenTrial, TrialState
+from optuna.trial import FrozenTrial
 
 from neurobo.algorithm import Algorithm, check_physics, resolve
 from neurobo.data.trials import Trials
 from neurobo.errors import InvalidInput, NeuroboWarning, check_seed
 from neurobo.integrations.optuna.attributes import MEMBER, void_numbers
-from neurobo.integrations.optuna.compat import set_trial_system_attr
+from neurobo.integrations.optuna.compat import enqueued_params, set_trial_system_attr
 from neurobo.integrations.optuna.history import sign_of, store_suggestion, trials_of_study
+from neurobo.integrations.optuna.known_space import completed, known_space, union
 from neurobo.physics.laws import Laws, Physics, bind
 from neurobo.search.initial_design import check_design, start_size
+from neurobo.space.distributions import contains
 from neurobo.space.pool import Pool
 from neurobo.space.search_space import Params, Space, SpaceLike
 from neurobo.suggestion import Plan, check_learn_failures, is_exhausted, next_point
@@ -36,7 +37,13 @@ class NeuroSampler(BaseSampler):
 
     A suggestion depends only on the study's trials, the seed and the trial number, so that it is
     the same in any process. Give `search_space` to let the very first trials follow the start
-    design too; without it Optuna learns the space from the first completed trial.
+    design too; without it the space is every parameter that a completed trial has, and when a
+    parameter exists is learned from the trials, as a function of categories and integers. A
+    `search_space` declares it: `neurobo.Conditional(distribution, when={"model": ["svm"]})`.
+
+    A trial that was queued with some parameters only, `study.enqueue_trial({"heat": 20.0})`, gets
+    the most promising values of all others for these.
+
     `pool={"candidate": array}` gives the integer parameter "candidate", which counts the rows of
     the array (or of a `neurobo.Pool`) from 0, the rows as features. `physics` is a law that the
     objective obeys, a `neurobo.PDE`, or a list of them.
@@ -74,7 +81,6 @@ class NeuroSampler(BaseSampler):
         check_design(start)
         self._start = start
         self._learn_failures = check_learn_failures(learn_failures)
-        self._intersection = IntersectionSearchSpace()
         self._warned: set[str] = set()
         self._one_at_a_time = threading.Lock()
 
@@ -90,8 +96,9 @@ class NeuroSampler(BaseSampler):
         if self._space is not None:
             found: Mapping[str, BaseDistribution] = self._space.distributions
         else:
-            found = self._intersection.calculate(study)
-            if not found and not _completed(study):
+            trials = completed(study)
+            found = union(trials)
+            if not trials:
                 found = {name: p.distribution for name, p in self._pools.items()}
         return {name: d for name, d in found.items() if not d.single()}
 
@@ -102,9 +109,29 @@ class NeuroSampler(BaseSampler):
         if not search_space:
             return {}
         with self._one_at_a_time:  # threads at the same moment could choose the same point
-            return self._suggest(study, trial, Space(search_space, pools=self._pools))
+            whole = self._space_of(study, search_space)
+            space = whole.holding(fixed) if (fixed := _fixed(trial, search_space)) else whole
+            if fixed and space.size == 1:  # nothing is left to choose
+                params = space.decode(space.from_unit(np.zeros((1, space.n_parameters)))[0])
+                store_suggestion(study, trial, params)
+            else:
+                params = self._suggest(study, trial, space, self._laws(study, whole))
+        # The objective may ask for what the conditions exclude.
+        return {
+            name: params[name] if name in params else self._drawn(trial, name, distribution)
+            for name, distribution in search_space.items()
+        }
 
-    def _suggest(self, study: Study, trial: FrozenTrial, space: Space) -> Params:
+    def _space_of(self, study: Study, search_space: dict[str, BaseDistribution]) -> Space:
+        """With the conditions that are declared, or that the trials show."""
+        if self._space is None:
+            return known_space(completed(study), search_space, self._pools)
+        if self._space.conditions:  # single values, which Optuna leaves out, may have some
+            when = self._space.conditions.when
+            return Space(self._space.distributions, pools=self._pools, when=when)
+        return Space(search_space, pools=self._pools)
+
+    def _suggest(self, study: Study, trial: FrozenTrial, space: Space, laws: Laws | None) -> Params:
         trials = trials_of_study(study, space, without=trial.number)
         turn = _turn(study, trial)
         plan = Plan(
@@ -113,7 +140,7 @@ class NeuroSampler(BaseSampler):
             start_size(space, self._n_startup_trials, lawful=self._physics is not None),
             self._start,
             self._learn_failures,
-            self._laws(study, space),
+            laws,
         )
         if is_exhausted(space, trials):
             self._warn_once(
@@ -148,28 +175,33 @@ class NeuroSampler(BaseSampler):
         param_name: str,
         param_distribution: BaseDistribution,
     ) -> Any:
-        """A random value, for a parameter that the common search space does not hold."""
+        """A random value, for a parameter that no trial had, or not with the same range."""
         _check_one_objective(study)
         self._announce_random(study, param_name)
-        space = Space({param_name: param_distribution})
-        rng = np.random.default_rng([self._seed, trial.number, zlib.crc32(param_name.encode())])
-        return space.decode(space.from_unit(rng.random((1, space.n_parameters)))[0])[param_name]
+        return self._drawn(trial, param_name, param_distribution)
+
+    def _drawn(self, trial: FrozenTrial, name: str, distribution: BaseDistribution) -> Any:
+        space = Space({name: distribution})
+        rng = np.random.default_rng([self._seed, trial.number, zlib.crc32(name.encode())])
+        return space.decode(space.from_unit(rng.random((1, space.n_parameters)))[0])[name]
 
     def _announce_random(self, study: Study, name: str) -> None:
         """One warning about all parameters that the model cannot choose, as far as they are known.
 
         A name that no completed trial has must be sampled at random: there is nothing to learn.
         """
-        seen = set().union(*(t.params for t in _completed(study)))
+        trials = completed(study)
+        seen = set().union(*(t.params for t in trials))
         if name not in seen or name in self._warned:
             return
-        names = sorted(seen - self._intersection.calculate(study).keys() | {name})
+        known = union(trials) if self._space is None else self._space.distributions
+        names = sorted(seen - known.keys() | {name})
         self._warned.update(names)
         self._warn_once(
             f"random {names}",
-            f"sampled at random: {', '.join(map(repr, names))}, not in every completed trial with "
-            "the same distribution; give NeuroSampler a search_space, or keep each parameter and "
-            "its range the same in every trial",
+            f"sampled at random: {', '.join(map(repr, names))}, not with the same distribution in "
+            "all completed trials; give NeuroSampler a search_space, or keep the range of each "
+            "parameter the same in every trial",
         )
 
     def _warn_once(self, about: str, message: str) -> None:
@@ -200,8 +232,13 @@ def _holds(space: Space, trials: Trials, params: Params) -> bool:
     return bool(np.any(np.all(np.abs(taken - space.encode([params])) <= space.tolerance, axis=1)))
 
 
-def _completed(study: Study) -> list[FrozenTrial]:
-    return study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+def _fixed(trial: FrozenTrial, search_space: Mapping[str, BaseDistribution]) -> Params:
+    """The values that the trial was queued with, as far as the space allows them."""
+    return {
+        name: value
+        for name, value in enqueued_params(trial).items()
+        if name in search_space and contains(search_space[name], value)
+    }
 
 
 def _pools_of(space: Space | None, given: Mapping[str, Any] | None) -> dict[str, Pool]:

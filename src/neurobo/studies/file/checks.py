@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from neurobo.algorithm import check_physics
 from neurobo.errors import InvalidInput, NeuroboError, did_you_mean
+from neurobo.space.search_space import Space
 from neurobo.studies.file.command import placeholders, unknown_names
 from neurobo.studies.file.mistakes import Mistake
-from neurobo.studies.file.study_file import StudyFile, distribution_of
+from neurobo.studies.file.study_file import StudyFile, conditions_of, distribution_of
 
 
 def mistakes_of(study: StudyFile) -> Iterator[Mistake]:
@@ -20,11 +21,15 @@ def mistakes_of(study: StudyFile) -> Iterator[Mistake]:
             "`storage` must be a URL such as 'sqlite:///study.db' or 'postgresql://user@host/db', "
             f"got {table.storage!r}",
         )
+    bad = False
     for name, parameter in table.space.items():
         try:
             distribution_of(parameter)
         except InvalidInput as error:
+            bad = True
             yield Mistake(study.line("space", name), f"space.{name}: {error}")
+    if not bad:
+        yield from _conditions(study)
     if table.pool is not None:
         try:
             _ = study.pool
@@ -49,6 +54,19 @@ def mistakes_of(study: StudyFile) -> Iterator[Mistake]:
                     f"(write {{{{ for a brace), got {{{name}}}{did_you_mean(name, known)}",
                 )
         yield from _unspeakable(study)
+
+
+def _conditions(study: StudyFile) -> Iterator[Mistake]:
+    """Conditions on parameters that are not there, on each other, or on values that never occur."""
+    distributions = {name: distribution_of(p) for name, p in study.table.space.items()}
+    try:
+        Space(distributions, when=conditions_of(study.table.space))
+    except InvalidInput as error:
+        text = str(error)
+        named = [n for n, p in study.table.space.items() if p.when and repr(n) in text]
+        first = min(named, key=lambda n: text.index(repr(n)), default="")
+        place = ("space", first, "when") if first else ("space",)
+        yield Mistake(study.line(*place), f"space: {error}")
 
 
 def _physics(study: StudyFile) -> Iterator[Mistake]:

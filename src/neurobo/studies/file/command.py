@@ -34,7 +34,7 @@ def filled(argument: str, values: Mapping[str, Any]) -> str:
     def replace(found: re.Match[str]) -> str:
         if found[1] is None:
             return found[0][0]
-        return written(values[found[1]])
+        return written(values.get(found[1], ""))  # the value of an inactive parameter
 
     return NAMES.sub(replace, argument)
 

@@ -11,6 +11,7 @@ from neurobo.space.pool import CANDIDATE
 from neurobo.studies.file.command import kept_folder
 from neurobo.studies.file.executes import command_line
 from neurobo.studies.file.pool_file import read_with
+from neurobo.studies.file.schema import Parameter
 from neurobo.studies.file.study_file import StudyFile
 
 
@@ -47,11 +48,12 @@ def parameters(file: StudyFile) -> list[dict[str, Any]]:
     rows = []
     for name, p in file.table.space.items():
         if p.choices is not None:
-            rows.append({"name": name, "values": f"one of {', '.join(map(repr, p.choices))}"})
-            continue
-        kind = "whole numbers " if p.type == "int" else ""
-        how = ", logarithmic" if p.log else f", in steps of {p.step:g}" if p.step else ""
-        rows.append({"name": name, "values": f"{kind}{p.low:g} to {p.high:g}{how}"})
+            values = f"one of {', '.join(map(repr, p.choices))}"
+        else:
+            kind = "whole numbers " if p.type == "int" else ""
+            how = ", logarithmic" if p.log else f", in steps of {p.step:g}" if p.step else ""
+            values = f"{kind}{p.low:g} to {p.high:g}{how}"
+        rows.append({"name": name, "values": f"{values}{_condition(p)}"})
     if file.pool is not None:
         count, columns = len(file.pool), file.pool.columns
         how = read_with(file.folder, file.table.pool) if file.table.pool is not None else ""
@@ -61,10 +63,26 @@ def parameters(file: StudyFile) -> list[dict[str, Any]]:
     return rows
 
 
+def _condition(p: Parameter) -> str:
+    """When a parameter exists, in words."""
+    parts = []
+    for parent, allowed in (p.when or {}).items():
+        if isinstance(allowed, list):
+            values = " or ".join(map(repr, allowed))
+            parts.append(f"{parent} is {values}")
+        else:
+            low = [] if allowed.low is None else [f"at least {allowed.low:g}"]
+            high = [] if allowed.high is None else [f"at most {allowed.high:g}"]
+            parts.append(f"{parent} is {' and '.join([*low, *high])}")
+    return f"; only if {' and '.join(parts)}" if parts else ""
+
+
 def _size(file: StudyFile) -> str:
     count, size = len(parameters(file)), file.space.size
     points = "" if math.isinf(size) else f", {size:.0f} points"
-    return f"{count} parameter{'s' * (count != 1)}{points}"
+    conditional = len(file.space.conditions.requirements)
+    some = f", {conditional} of them only for some values of others" * bool(conditional)
+    return f"{count} parameter{'s' * (count != 1)}{some}{points}"
 
 
 def _objective(file: StudyFile) -> str:

@@ -19,12 +19,14 @@ from neurobo.studies.file.schema import (
     Physics,
     PoolTable,
     StudyTable,
+    Values,
 )
 
 _TABLES: dict[str, type[BaseModel]] = {
     "Top of the file": StudyTable,
     "[budget]": Budget,
     "[space]: one entry for each parameter": Parameter,
+    "`when` of a number, as a range": Values,
     "[objective]": Objective,
     "[pool]": PoolTable,
     "[lease]": Lease,
@@ -57,11 +59,12 @@ An argument of `command` may contain `{name}` for the value of the parameter `na
 | `{params_file}` | the JSON file with all parameters, if `params_file` is given |
 | `{candidate}`, `{id}` | the place of a pool's candidate, and its id if `ids` is given |
 
-Values are put in once: what a value contains is never read again, by us or by a shell. Write `{{`
-and `}}` for braces. An argument without names that is a file beside the study file is passed with
-its full path, because the program runs in another folder. The environment has `NEUROBO_TRIAL`,
-`NEUROBO_TRIAL_FOLDER` and `NEUROBO_STUDY_FOLDER`. A Python function gets all parameters as a dict
-(and `id`).
+A parameter whose `when` does not hold has no value: its argument is empty, and in JSON and for a
+Python function it is left out. Values are put in once: what a value contains is never read again,
+by us or by a shell. Write `{{` and `}}` for braces. An argument without names that is a file beside
+the study file is passed with its full path, because the program runs in another folder. The
+environment has `NEUROBO_TRIAL`, `NEUROBO_TRIAL_FOLDER` and `NEUROBO_STUDY_FOLDER`. A Python
+function gets all parameters as a dict (and `id`).
 
 ## What a program says
 

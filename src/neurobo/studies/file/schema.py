@@ -26,6 +26,22 @@ class Budget(Table):
     )
 
 
+Choice = str | int | float | bool
+
+
+class Values(Table):
+    """A range of a parent's values, both ends included."""
+
+    low: float | None = Field(None, description="The smallest value. Default: any.")
+    high: float | None = Field(None, description="The largest value. Default: any.")
+
+    @model_validator(mode="after")
+    def _an_end(self) -> Values:
+        if self.low is None and self.high is None:
+            raise ValueError("a range must have `low`, `high` or both, got neither")
+        return self
+
+
 class Parameter(Table):
     """One parameter: a range (`low`, `high`) or `choices`."""
 
@@ -34,8 +50,14 @@ class Parameter(Table):
     high: float | None = Field(None, description="The largest value.")
     log: bool = Field(False, description="Whether ratios count, not differences; `low` above 0.")
     step: float | None = Field(None, gt=0, description="Only `low`, `low + step`, … are allowed.")
-    choices: list[str | int | float | bool] | None = Field(
+    choices: list[Choice] | None = Field(
         None, description="The values to choose from, instead of a range."
+    )
+    when: dict[Name, list[Choice] | Values] | None = Field(
+        None,
+        description='The parameter exists only for these values of others: `{ model = ["svm"] }`, '
+        "or for a number also `{ layers = { low = 2 } }`. Others are categories, integers or "
+        "stepped ranges, and may have a `when` themselves.",
     )
 
     @model_validator(mode="after")
@@ -46,8 +68,10 @@ class Parameter(Table):
                 "a parameter must have either `low` and `high` or `choices`, "
                 f"got {', '.join(sorted(given)) or 'nothing'}"
             )
-        if self.choices is not None and given - {"choices"}:
-            raise ValueError(f"`choices` must stand alone, got {', '.join(sorted(given))}")
+        if self.choices is not None and given - {"choices", "when"}:
+            raise ValueError(
+                f"`choices` must stand alone or with `when`, got {', '.join(sorted(given))}"
+            )
         if self.choices is None and (self.low is None or self.high is None):
             raise ValueError(
                 f"a range must have both `low` and `high`, got {', '.join(sorted(given))}"

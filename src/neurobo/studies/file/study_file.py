@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from optuna.distributions import BaseDistribution
 
@@ -16,7 +19,7 @@ from neurobo.space.pool import CANDIDATE, Pool
 from neurobo.space.search_space import Space
 from neurobo.studies.file import toml_lines
 from neurobo.studies.file.pool_file import read_pool
-from neurobo.studies.file.schema import Parameter, StudyTable
+from neurobo.studies.file.schema import Choice, Parameter, StudyTable, Values
 
 
 @dataclass(frozen=True)
@@ -59,10 +62,10 @@ class StudyFile:
     @cached_property
     def space(self) -> Space:
         distributions = {name: distribution_of(p) for name, p in self.table.space.items()}
-        if self.pool is None:
-            return Space.of(distributions)
-        pools = {CANDIDATE: self.pool}
-        return Space({**distributions, CANDIDATE: self.pool.distribution}, pools=pools)
+        when = conditions_of(self.table.space)
+        pools = {} if self.pool is None else {CANDIDATE: self.pool}
+        counted = {name: pool.distribution for name, pool in pools.items()}
+        return Space({**distributions, **counted}, pools=pools, when=when)
 
     @cached_property
     def algorithm(self) -> Algorithm:
@@ -83,6 +86,22 @@ class StudyFile:
     @cached_property
     def _lines(self) -> dict[toml_lines.Path, int]:
         return toml_lines.lines_of(self._text)
+
+
+def conditions_of(space: Mapping[str, Parameter]) -> dict[str, dict[str, Any]]:
+    """The conditions of the parameters that have one, as `neurobo.Conditional` has them."""
+    return {
+        name: {parent: _allowed(values) for parent, values in p.when.items()}
+        for name, p in space.items()
+        if p.when is not None
+    }
+
+
+def _allowed(values: list[Choice] | Values) -> list[Choice] | tuple[float, float]:
+    if isinstance(values, list):
+        return values
+    low = -math.inf if values.low is None else values.low
+    return low, math.inf if values.high is None else values.high
 
 
 def distribution_of(p: Parameter) -> BaseDistribution:

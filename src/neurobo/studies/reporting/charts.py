@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from optuna.distributions import CategoricalDistribution
 from optuna.trial import FrozenTrial
 
 from neurobo.analysis.predictions import Slice
@@ -24,7 +25,7 @@ from neurobo.page.charts import (
     Rug,
     Segments,
 )
-from neurobo.space.encoders import Category, Numeric
+from neurobo.space.encoders import Parameter
 from neurobo.studies.reporting.findings import Findings, Influence, plus_minus, shown, thinned
 
 BEST, OTHER, GOOD, FAILED, GREY = *COLOURS[:4], "#8a8f98"
@@ -131,15 +132,15 @@ def in_parallel(found: Findings) -> list[FrozenTrial]:
     return [*trials[: LINES // 10], *(trials[i] for i in others)]
 
 
-def _axis(name: str, parameter: Numeric | Category) -> Axis:
-    if isinstance(parameter, Category):
+def _axis(name: str, parameter: Parameter) -> Axis:
+    if isinstance(parameter.distribution, CategoricalDistribution):
         return Axis(name, categories=[shown(c) for c in parameter.distribution.choices])
     range_ = parameter.distribution
     return Axis(name, range_.log, range_.low, range_.high, whole=isinstance(range_.low, int))
 
 
-def _place(parameter: Numeric | Category, value: Any) -> float | None:
-    if isinstance(parameter, Category):
+def _place(parameter: Parameter, value: Any) -> float | None:
+    if isinstance(parameter.distribution, CategoricalDistribution):
         choices = list(parameter.distribution.choices)
         return choices.index(value) if value in choices else None
     return None if value is None else float(f"{value:.6g}")

@@ -144,8 +144,12 @@ class Findings:
         if self.belief is None or not self.contenders:
             return []
         order = [one.name for one in self.influence] or list(self.space.parameters)
-        names = [n for n in order if not isinstance(self.space.parameters[n], Candidate)]
         through = self.contenders[0].trial.params
+        names = [
+            name
+            for name in order
+            if name in through and not isinstance(self.space.parameters[name], Candidate)
+        ]
         return [self.belief.slice(name, through) for name in names[:MOST_SLICES]]
 
     @cached_property

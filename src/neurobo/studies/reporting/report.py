@@ -115,9 +115,15 @@ def _slices(found: Findings) -> Block:
         "standard deviations; the diamond is the recommended setting, of trial "
         f"{found.contenders[0].trial.number}."
     )
-    more = found.space.n_parameters - len(cards)
+    inactive = sum(n not in found.contenders[0].trial.params for n in found.space.parameters)
+    more = found.space.n_parameters - len(cards) - inactive
     if more > 0:
         caption += f" {more} parameter{'s' * (more != 1)} that matter less are left out."
+    if inactive:
+        caption += (
+            f" {inactive} parameter{'s' * (inactive != 1)} that the recommended setting does not "
+            "have are left out; one that another value would need is in the middle of its range."
+        )
     return Grid(cards, caption)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 from optuna.exceptions import UpdateFinishedTrialError
@@ -25,6 +26,7 @@ from neurobo.integrations.optuna.history import trials_of_study
 from neurobo.integrations.optuna.leases import lease
 from neurobo.running.loop import ask
 from neurobo.running.workers import Outcome
+from neurobo.space.search_space import Params
 from neurobo.studies.file.study_file import StudyFile
 from neurobo.studies.runner.lease import give_up_expired, known_trials, new_trial, successor
 from neurobo.studies.runner.store import suggesting
@@ -38,11 +40,18 @@ class Asked(NamedTuple):
     """When its lease runs out, in seconds since 1970."""
 
 
-def ask_points(file: StudyFile, study: Study, n: int, hours: float | None = None) -> list[Asked]:
-    """Reserve the next `n` points."""
-    space, table = file.space, file.table
+def ask_points(
+    file: StudyFile,
+    study: Study,
+    n: int,
+    hours: float | None = None,
+    fixed: Params | None = None,
+) -> list[Asked]:
+    """Reserve the next `n` points; with `fixed` the best rest for these values of parameters."""
+    table = file.table
+    space = file.space.holding(fixed) if fixed else file.space
     suggesting(file, study)
-    give_up_expired(study, space, table.retries)
+    give_up_expired(study, file.space, table.retries)
     seconds = 3600 * (table.lease.ask_hours if hours is None else hours)
     found: list[Asked] = []
     for _ in range(n):
@@ -54,8 +63,8 @@ def ask_points(file: StudyFile, study: Study, n: int, hours: float | None = None
                 )
             break
         held = lease(seconds, by_process=False)
-        trial = new_trial(study, held)
-        params = {name: ask(trial, name, d) for name, d in space.distributions.items()}
+        trial = new_trial(study, held, fixed)
+        params = space.asked(partial(ask, trial))
         found.append(Asked(trial.number, params, held["until"]))
     return found
 

@@ -31,12 +31,13 @@ from neurobo.integrations.optuna.attributes import (
 )
 from neurobo.integrations.optuna.history import suggested
 from neurobo.integrations.optuna.leases import ATTEMPT, LEASE, is_leased, lease, seconds_left
-from neurobo.space.search_space import Space
+from neurobo.space.search_space import Params, Space
 
 
-def new_trial(study: Study, held: dict[str, Any]) -> Trial:
-    """A trial that has its lease from its first moment on: a waiting one, or else a new one."""
-    for trial in compat.waiting_trials(study):
+def new_trial(study: Study, held: dict[str, Any], fixed: Params | None = None) -> Trial:
+    """A trial that has its lease from its first moment on: a waiting one, or else a new one. With
+    fixed values always a new one."""
+    for trial in () if fixed else compat.waiting_trials(study):
         try:
             # Before it is taken: should this process die at once, somebody's lease runs out.
             compat.set_trial_system_attr(study, trial, LEASE, held)
@@ -45,7 +46,8 @@ def new_trial(study: Study, held: dict[str, Any]) -> Trial:
                 return compat.live_trial(study, trial)
         except UpdateFinishedTrialError:
             continue
-    template = create_trial(state=TrialState.RUNNING, system_attrs={LEASE: held})
+    attributes = {LEASE: held, **(compat.as_enqueued(fixed) if fixed else {})}
+    template = create_trial(state=TrialState.RUNNING, system_attrs=attributes)
     return compat.begin_trial(study, template)
 
 
@@ -122,7 +124,7 @@ def give_up(study: Study, trial: FrozenTrial, space: Space, retries: int, reason
         return False
     if again and known:
         marks = {RETRY_OF: trial.number, ATTEMPT: attempt + (reason != INTERRUPTED)}
-        point = {name: point[name] for name in space.distributions}
+        point = space.params(point)
         study.enqueue_trial(point, user_attrs=marks)
     return True
 
@@ -140,7 +142,7 @@ def retry(study: Study, space: Space, numbers: Sequence[int] | None = None) -> d
     chosen = sorted(failed if numbers is None else set(numbers))
     chosen = [n for n in chosen if space.contains(trials[n].params)]
     for number in chosen:
-        point = {name: trials[number].params[name] for name in space.distributions}
+        point = space.params(trials[number].params)
         study.enqueue_trial(point, user_attrs={RETRY_OF: number})
     places = replaced(study.get_trials(deepcopy=False))
     return {number: places[number] for number in chosen}
