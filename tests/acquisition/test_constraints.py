@@ -248,11 +248,15 @@ def test_a_constraint_that_is_never_violated_changes_little() -> None:
     def bowl(p: dict[str, float]) -> float:
         return (p["x"] - 1) ** 2 + p["y"] ** 2
 
+    objectives: list[Any] = [bowl, lambda p: (bowl(p), {"easy": -1.0})]
     found = [
-        neurobo.minimize(objective, SPACE, 14, algorithm=FAST, seed=0, progress=False).best_value
-        for objective in (bowl, lambda p: (bowl(p), {"easy": -1.0}))
+        neurobo.minimize(objective, SPACE, 14, algorithm=FAST, seed=0, progress=False)
+        for objective in objectives
     ]
-    assert found[1] == pytest.approx(found[0], rel=0.01)
+    first, other = ([[t.params["x"], t.params["y"]] for t in study.trials[:8]] for study in found)
+    # Later points depend on rounding: two of nearly the same score may change places.
+    np.testing.assert_allclose(other, first, atol=1e-3)
+    assert all(study.best_value < 1e-3 for study in found)
     assert max(found) < 0.05
 
 

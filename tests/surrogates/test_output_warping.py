@@ -35,6 +35,12 @@ def test_a_bowl_stays_as_it_is_and_what_falls_by_orders_of_magnitude_is_bent() -
     assert _strength(STEEP) >= 10
 
 
+def test_narrow_wells_in_a_plain_are_seen_from_above() -> None:
+    centres = np.array([[-0.5, 0.4, 0.1], [0.6, -0.3, -0.2]])
+    away = np.sum((X[:, None] - centres) ** 2, axis=2)
+    assert _strength(-np.sum(1 / (away + 0.01), axis=1)) < 0
+
+
 def test_units_do_not_matter() -> None:
     assert (
         _strength(1e-290 * STEEP)
@@ -45,29 +51,33 @@ def test_units_do_not_matter() -> None:
 
 
 @pytest.mark.parametrize("strength", STRENGTHS)
-def test_warping_keeps_the_order_and_goes_on_below_the_lowest_value(strength: float) -> None:
-    warp = OutputWarping(strength, lowest=2.0, median=5.0)
-    values = np.linspace(-4.0, 1000.0, 400)
+def test_warping_keeps_the_order_and_goes_on_beyond_the_reference(strength: float) -> None:
+    sign = 1 if strength >= 0 else -1
+    warp = OutputWarping(strength, reference=sign * 2.0, median=sign * 5.0)
+    values = np.linspace(-1000.0, 1000.0, 800)
     assert np.all(np.diff(warp(values)) > 0)
 
     def anywhere(values: np.ndarray) -> np.ndarray:
         return warp(values.ravel()).reshape(values.shape)
 
-    below = derivative(anywhere, 2.0 - 1e-3, initial_step=1e-4).df
-    assert below == pytest.approx(1 / 3)
-    assert derivative(anywhere, 2.0 + 1e-9, step_direction=1).df == pytest.approx(1 / 3, rel=1e-5)
+    beyond = derivative(anywhere, sign * (2.0 - 1e-3), initial_step=1e-4).df
+    assert beyond == pytest.approx(1 / 3)
+    inside = derivative(anywhere, sign * (2.0 + 1e-9), step_direction=sign).df
+    assert inside == pytest.approx(1 / 3, rel=1e-5)
 
 
 @pytest.mark.parametrize("strength", STRENGTHS)
 def test_slopes_are_those_of_finite_differences(strength: float) -> None:
     values = np.append(np.exp(BOWL), 1e3)  # one beyond the fence
-    warp = OutputWarping(strength, float(values.min()), float(np.median(values)))
+    warp = OutputWarping.of(strength, values)
+    assert warp is not None
     scale = Scale.of(warp(values))
-    step = 1e-3  # of z; standardised values are rounded to ten digits
-    moved = [scale(warp(values + s * step * (warp.median - warp.lowest))) for s in (-1, 1)]
-    slopes = (moved[1] - moved[0]) / (2 * step)
-    inside = np.argsort(values)[1:]  # at the lowest value the warping begins
-    for i in inside:
+    unit = abs(warp.median - warp.reference)
+    step = 1e-3 * unit  # standardised values are rounded to ten digits
+    moved = [scale(warp(values + s * step)) for s in (-1, 1)]
+    slopes = 4 * (moved[1] - moved[0]) / (2 * step)  # the constant: units are quarters
+    away = np.flatnonzero(np.abs(values - warp.reference) > 2 * step)  # there the warping begins
+    for i in away:
         expected = warp.log_slope(values[[i]]) + scale.log_slope(warp(values[[i]]))
         assert np.log(slopes[i]) == pytest.approx(expected, abs=0.02)
 

@@ -24,6 +24,7 @@ from neurobo.data.observations import CRASH, Constraint, Data
 from neurobo.networks.architectures import Architecture
 from neurobo.networks.selection import network_for
 from neurobo.surrogates import multi_output as together
+from neurobo.surrogates.constraint_warping import warped_constraint
 from neurobo.surrogates.multi_output import FixedHyper, MultiOutput
 
 
@@ -112,11 +113,13 @@ class Feasibility:
     """Whether networks see inputs on a sphere."""
     fixed: FixedHyper | None = None
     """Hyper-parameters; None: by evidence."""
+    warp: bool = True
+    """Whether constraints are warped around their thresholds if the evidence says so."""
 
     def learn(self, key: Array, data: Data, number: int) -> tuple[Bounds, Data]:
         """What is known of the constraints, and the data with each observation judged by it."""
         groups: dict[bytes, list[Constraint]] = {}
-        for c in data.constraints:
+        for c in self._warped(data):
             groups.setdefault(c.data.x[: c.data.n].tobytes(), []).append(c)
         constraints = [c for group in groups.values() for c in group]
         known = [replace(c.data, pending=data.pending) for c in constraints]
@@ -155,6 +158,12 @@ class Feasibility:
         crash = np.array([c.name == CRASH for c in constraints])
         deviations = np.where(crash, -self.crash_caution[number % 2], deviations)
         return Bounds(tuple(found), jnp.asarray(thresholds), jnp.asarray(deviations))
+
+    def _warped(self, data: Data) -> tuple[Constraint, ...]:
+        if not self.warp:
+            return data.constraints
+        networks = [self.network(data, c.name) for c in data.constraints]
+        return tuple(map(warped_constraint, data.constraints, networks))
 
     def network(self, data: Data, name: str) -> Architecture:
         """The surrogate of a constraint."""

@@ -14,7 +14,7 @@ from scipy.special import ndtr
 
 from neurobo.data.observations import CRASH, Constraint, Data
 from neurobo.networks.architectures import Architecture
-from neurobo.surrogates.multi_output import BIASES, WEIGHTS, spectrum
+from neurobo.surrogates.multi_output import GAMMAS, spectrum
 from neurobo.surrogates.refit_schedule import scheduled_rows
 
 ENOUGH = 3.0
@@ -48,7 +48,7 @@ def explained(crashes: Constraint, network: Architecture) -> float:
     by_rate = float(np.sum(np.log(alike / (n + 1))))
     outcome = np.where(failed, 1.0, -1.0)
     best = -np.inf
-    for gamma in [(w, b) for w in WEIGHTS for b in BIASES]:
+    for gamma in GAMMAS:
         values, vectors, _ = spectrum(network, gamma, x)
         turned = vectors.T @ (outcome - SUCCESS)
         for ratio in RATIOS:

@@ -53,6 +53,9 @@ class NTKGP:
     sphere: bool = True
     """Whether inputs are put on a sphere, as the theory assumes, by one more column. False: the
     network sees the box, and varies most in its corners."""
+    additive: bool = False
+    """Whether the network is a sum of networks of one column each, which see the box: precise from
+    few observations where parameters do not interact."""
     noise: float | None = None
     """Variance of the noise, in units of the standardised objective. None: by evidence."""
     beta: float | Literal["theory"] = 4.0
@@ -67,6 +70,7 @@ class NTKGP:
     def __post_init__(self) -> None:
         InfiniteWidthMLP(self.depth, self.activation, self.kernel)
         check_flag("sphere", self.sphere)
+        check_flag("additive", self.additive)
         if self.beta != "theory":
             check_number("beta", self.beta, least=0)
         if self.noise is not None:
@@ -75,7 +79,8 @@ class NTKGP:
 
     @property
     def wide(self) -> InfiniteWidthMLP:
-        return InfiniteWidthMLP(self.depth, self.activation, self.kernel, self.sphere)
+        sphere = self.sphere and not self.additive
+        return InfiniteWidthMLP(self.depth, self.activation, self.kernel, sphere, self.additive)
 
     def hyper(self, data: Data) -> Hyper:
         return refit_schedule.scheduled(

@@ -45,9 +45,13 @@ class Explanation:
     radius: float | None
     """Of the trust region: the share of each numeric range that it spans."""
     bend: float | None
-    """κ of the logarithm through which a portfolio sees the results; 0: as they are."""
+    """κ of the logarithm through which a portfolio sees the results, below 0 if from above; 0: as
+    they are."""
     stretched: dict[str, float]
     """t of parameters that a portfolio sees stretched, below 0 if at the upper end."""
+    additive: float
+    """By how much the log marginal likelihood prefers the additive kernel that a portfolio uses; 0:
+    it uses the joint one."""
     gamma: tuple[float, float] | None
     noise_sd: float | None
     """In the objective's units."""
@@ -73,9 +77,16 @@ class Explanation:
         """How the algorithm sees the results, and where it looks."""
         items = []
         if self.bend:
+            more, fewer = ("good", "bad") if self.bend > 0 else ("bad", "good")
             items.append(
                 "The model is fitted to the results on a logarithmic scale, which explains them "
-                "better: differences between good results count more than those between bad ones."
+                f"better: differences between {more} results count more than those between {fewer} "
+                "ones."
+            )
+        if self.additive:
+            items.append(
+                "The parameters do not seem to interact: the model is a sum of functions of one "
+                "parameter each."
             )
         for name, t in self.stretched.items():
             advice = " For a range above 0, set `log = true` in the study file." * (t > 0)
@@ -115,9 +126,15 @@ class Explanation:
                 "larger they are, the rougher the function."
             )
         if self.bend:
+            end = "the best result" if self.bend > 0 else "the 90 % quantile of the results"
             items.append(
-                "Output warping: log(1 + κ z)/κ, where z is the distance from the best result in "
-                f"units of the median's, with κ = {self.bend:g}."
+                f"Output warping: log(1 + κ z)/κ, where z is the distance from {end} in units of "
+                f"the median's, with κ = {abs(self.bend):g}."
+            )
+        if self.additive:
+            items.append(
+                "Additive kernel: its log marginal likelihood is higher than the joint kernel's by "
+                f"{self.additive:.1f}."
             )
         for name, t in self.stretched.items():
             span = float(f"{np.exp(abs(t)):.1g}")
@@ -133,10 +150,10 @@ def explain(tally: Tally, belief: Surrogate | None, algorithm: Algorithm) -> Exp
     values = [t.value for t in tally.complete if t.value is not None]
     middle = float(np.subtract(*np.quantile(values, [0.75, 0.25]))) if values else None
     if belief is None:
-        return Explanation(work, None, None, {}, None, None, {}, None, middle)
-    radius, bend, stretched = None, None, dict[str, float]()
+        return Explanation(work, None, None, {}, 0.0, None, None, {}, None, middle)
+    radius, bend, stretched, additive = None, None, dict[str, float](), 0.0
     if isinstance(algorithm, Auto) and any(w.member in MEMBERS for w in work):
-        bend, stretched = _seen(belief, algorithm)
+        bend, stretched, additive = _seen(belief, algorithm)
         if any(MEMBERS[w.member].local for w in work if w.member in MEMBERS):
             with jax.enable_x64(True), one_blas_thread():
                 radius = algorithm.near(belief.data).radius
@@ -146,6 +163,7 @@ def explain(tally: Tally, belief: Surrogate | None, algorithm: Algorithm) -> Exp
         radius=radius,
         bend=bend,
         stretched=stretched,
+        additive=additive,
         gamma=(w, b),
         noise_sd=belief.noise_sd,
         scales=belief.scales(),
@@ -167,14 +185,17 @@ def _work(tally: Tally) -> list[Work]:
     return sorted(map(of, names), key=lambda w: -w.improvements)
 
 
-def _seen(belief: Surrogate, auto: Auto) -> tuple[float, dict[str, float]]:
-    """How `auto` bends values, and by how much it stretches which parameters."""
+def _seen(belief: Surrogate, auto: Auto) -> tuple[float, dict[str, float], float]:
+    """κ of `auto`'s output warping, t of the parameters that it warps, and by how much the log
+    marginal likelihood prefers an additive kernel if that was chosen."""
     with jax.enable_x64(True), one_blas_thread():
-        _, warp, stretch = auto.seen(belief.data)
+        seen = auto.seen(belief.data)
+    warp, stretch = seen.warp, seen.stretch
     one = {name: at[0] for name, at in belief.columns().items() if len(at) == 1}
     bends = {} if stretch is None else {name: stretch.strengths[at] for name, at in one.items()}
     named = {name: t for name, t in bends.items() if abs(t) >= NAMED}
-    return 0.0 if warp is None else warp.warp.strength, named
+    additive = 0.0 if seen.kernel is None else seen.kernel.gain
+    return 0.0 if warp is None else warp.warp.strength, named, additive
 
 
 def _gain(belief: Surrogate) -> float:

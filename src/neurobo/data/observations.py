@@ -6,6 +6,7 @@ function at every observation. A padded row has mask 0 and must change nothing.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -34,10 +35,31 @@ class Constraint:
     name: str
     data: Data
     """Where it was observed, and its standardised values."""
+    observed: Float[np.ndarray, " n"]
+    """Its values at the observations of the objective; NaN where unknown."""
     threshold: float
     """The user's 0 in the units of `data.y`."""
     known: Float[np.ndarray, " n"]
-    """Its standardised values at the observations of the objective; NaN where unknown."""
+    """`observed` in the units of `data.y`."""
+
+    @staticmethod
+    def of(
+        name: str,
+        x: Float[np.ndarray, "m columns"],
+        values: Float[np.ndarray, " m"],
+        observed: Float[np.ndarray, " n"],
+        image: tuple[int, int, int] | None = None,
+    ) -> Constraint:
+        scale = Scale.of(values)
+        data = replace(Data.pad(x, scale(values)), values=values, image=image)
+        threshold = float(scale(np.zeros(1))[0])
+        return Constraint(name, data, observed, threshold, scale(observed))
+
+    def warped(self, warp: Callable[[np.ndarray], np.ndarray]) -> Constraint:
+        """The same constraint with values warped by a function that keeps 0."""
+        data = self.data
+        values, observed = warp(data.values), warp(self.observed)
+        return Constraint.of(self.name, data.x[: data.n], values, observed, data.image)
 
 
 @dataclass(frozen=True)
@@ -187,9 +209,7 @@ def _constraints(
         known = np.isfinite(c)
         if not known.any():
             continue
-        scale = Scale.of(c[known])
-        data = Data.pad(space.inputs(points[known]), scale(c[known]))
-        data = replace(data, values=c[known], image=space.image)
-        threshold = float(scale(np.zeros(1))[0])
-        found.append(Constraint(name, data, threshold, np.where(known, scale(c), np.nan)[good]))
+        observed = np.where(known, c, np.nan)[good]
+        x = space.inputs(points[known])
+        found.append(Constraint.of(name, x, c[known], observed, space.image))
     return tuple(found)

@@ -11,9 +11,10 @@ The expectations are in `moments`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 from jax import Array
 from jaxtyping import Float
@@ -113,8 +114,12 @@ class InfiniteWidthMLP:
     """"ntk" or "nngp"."""
     sphere: bool = False
     """Whether inputs are put on a sphere."""
+    additive: bool = False
+    """Whether it is a sum of networks of one column each, over √d: no column interacts."""
 
     def __post_init__(self) -> None:
+        if self.additive and self.sphere:
+            raise InvalidInput("additive networks must not be on a sphere, got sphere=True")
         check_count("depth", self.depth)
         moments_of(self.activation)
         if self.kind not in Kernels._fields:
@@ -132,6 +137,13 @@ class InfiniteWidthMLP:
         gamma: Gamma,
         scales: Float[Array, " d"],
     ) -> Float[Array, "n m"]:
+        if self.additive:
+            one = replace(self, additive=False)
+
+            def between(u: Array, v: Array, s: Array) -> Array:
+                return one.between(u[:, None], v[:, None], gamma, s[None])
+
+            return jnp.mean(jax.vmap(between)(x.T, other.T, scales), axis=0)
         both = kernels(
             x, other, gamma,
             scales=scales, depth=self.depth, activation=self.activation, sphere=self.sphere,
@@ -141,6 +153,13 @@ class InfiniteWidthMLP:
     def variance(
         self, x: Float[Array, "n d"], gamma: Gamma, scales: Float[Array, " d"]
     ) -> Float[Array, " n"]:
+        if self.additive:
+            one = replace(self, additive=False)
+
+            def variance(u: Array, s: Array) -> Array:
+                return one.variance(u[:, None], gamma, s[None])
+
+            return jnp.mean(jax.vmap(variance)(x.T, scales), axis=0)
         both = diagonals(
             x, gamma,
             scales=scales, depth=self.depth, activation=self.activation, sphere=self.sphere,

@@ -29,6 +29,8 @@ from neurobo.training import landmarks
 
 PRIOR_WIDTH = 4096
 """Width of the network whose tangent stands for a draw from the prior."""
+ADDITIVE_WIDTH = 512
+"""The same for each column of an additive one."""
 
 
 @jax.tree_util.register_dataclass
@@ -122,11 +124,27 @@ def condition(data: Data, wide: InfiniteWidthMLP, hyper: Hyper) -> GP:
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
+class Additive:
+    """x -> the sum of a function of each column, over √d."""
+
+    parts: tuple[Network | Tangent, ...]
+    """One for each column."""
+
+    def __call__(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
+        total = sum(part(x[:, i : i + 1]) for i, part in enumerate(self.parts))
+        return total / jnp.sqrt(len(self.parts))
+
+
+Prior = Network | Tangent | Additive
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
 class GPDraw:
     """x -> one function drawn from the posterior: a draw from the prior, corrected by the data."""
 
     gp: GP
-    prior: Network | Tangent
+    prior: Prior
     weights: Float[Array, " N"]
 
     def __call__(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
@@ -135,7 +153,7 @@ class GPDraw:
 
 @jax.jit
 def _correct(
-    gp: GP, prior: Network | Tangent, x: Array, y: Array, mask: Array, epsilon: Array
+    gp: GP, prior: Prior, x: Array, y: Array, mask: Array, epsilon: Array
 ) -> Float[Array, " N"]:
     """(ν² Θ + σ² I)⁻¹ (y + σ ε - ν f(X)): Matheron's rule."""
     seen = gp.scale * prior(gp.seen(x)) + jnp.sqrt(gp.noise) * epsilon
@@ -151,17 +169,28 @@ def draw(key: Array, gp: GP, data: Data) -> GPDraw:
     has the exact posterior mean and covariance; only its higher moments depend on the width.
     """
     start, direction, noise = jax.random.split(key, 3)
-    network = MLP(PRIOR_WIDTH, gp.wide.depth, gp.wide.activation)
-    dim = data.x.shape[1] + gp.wide.sphere
-    theta0 = random_network(network, start, dim)
-    prior: Network | Tangent
-    if gp.wide.kind == "ntk":
-        prior = Tangent(network, gp.gamma, theta0, random_network(network, direction, dim))
+    columns = data.x.shape[1]
+    prior: Prior
+    if gp.wide.additive:
+        keys = zip(
+            jax.random.split(start, columns), jax.random.split(direction, columns), strict=True
+        )
+        prior = Additive(tuple(_prior(gp, *pair, 1) for pair in keys))
     else:
-        prior = Network(network, gp.gamma, theta0)
+        prior = _prior(gp, start, direction, columns + gp.wide.sphere)
     epsilon = normal(noise, len(data.y))
     arrays = (jnp.asarray(v) for v in (data.x, data.y, data.mask, epsilon))
     return GPDraw(gp, prior, _correct(gp, prior, *arrays))
+
+
+def _prior(gp: GP, start: Array, direction: Array, dim: int) -> Network | Tangent:
+    """A draw from the prior as a function of so many columns."""
+    width = PRIOR_WIDTH if not gp.wide.additive else ADDITIVE_WIDTH
+    network = MLP(width, gp.wide.depth, gp.wide.activation)
+    theta0 = random_network(network, start, dim)
+    if gp.wide.kind == "ntk":
+        return Tangent(network, gp.gamma, theta0, random_network(network, direction, dim))
+    return Network(network, gp.gamma, theta0)
 
 
 @dataclass(frozen=True)

@@ -218,8 +218,7 @@ class OneOutputNetwork:
 
 # Hyper-parameters -------------------------------------------------------------------------------
 
-WEIGHTS = (0.7, 1.5, 3.0, 6.0)
-BIASES = (0.3, 1.0, 3.0)
+GAMMAS = tuple((w, b) for w in (0.7, 1.5, 3.0, 6.0) for b in (0.3, 1.0, 3.0))
 """σ_w and σ_b that the evidence chooses from, for all quantities together."""
 
 
@@ -236,7 +235,7 @@ def shared_hyper(known: Sequence[Data], network: Architecture) -> MultiOutputHyp
     x = known[0].x[rows]
     y = np.stack([data.y[rows] for data in known])
     best: tuple[float, MultiOutputHyper] | None = None
-    for gamma in [(w, b) for w in WEIGHTS for b in BIASES]:
+    for gamma in GAMMAS:
         values, vectors, size = spectrum(network, gamma, x)
         found = [kernel_spectrum.profile(values, (vectors.T @ row) ** 2) for row in y]
         cost = sum(f[0] for f in found) + kernel_spectrum.gamma_prior(gamma)

@@ -1,13 +1,16 @@
 """Output warping: values warped so that wide networks explain them best.
 
 What falls by orders of magnitude on its way to the optimum is simple after a logarithm; a bowl is
-simple as it is. The marginal likelihood tells which, where a density of warped values is one of the
-values themselves once it is multiplied by the slopes of the warping.
+simple as it is; narrow wells in a plain are wide funnels after a logarithm seen from above. The
+marginal likelihood tells which, where a density of warped values is one of the values themselves
+once it is multiplied by the slopes of the warping.
 
-    w = log(1 + κ z)/κ,   z = (v - lowest)/(median - lowest)
+    κ > 0:   w = log(1 + κ z)/κ,       z = (v - lowest)/(median - lowest)
+    κ < 0:   w = -log(1 + |κ| z)/|κ|,  z = (high - v)/(high - median)
 
-κ = 0 leaves values as they are. Below the lowest of the values that κ was found for, w = z. f
-and a f + b with a > 0 are warped alike.
+κ = 0 leaves values as they are; high is the 90 % quantile, for one huge value must not decide.
+Beyond the reference value, lowest or high, the warping goes on in a straight line. f and a f + b
+with a > 0 are warped alike.
 """
 
 from __future__ import annotations
@@ -24,7 +27,7 @@ from neurobo.networks.infinite_width import InfiniteWidthMLP
 from neurobo.surrogates import marginal_likelihood, refit_schedule
 from neurobo.surrogates.hyperparameters import Logarithms
 
-STRENGTHS = (0.0, 1.0, 10.0, 100.0)
+STRENGTHS = (0.0, 1.0, 10.0, 100.0, -1.0, -10.0, -100.0)
 """κ."""
 LEAST = 8
 """Observations before which nothing is warped."""
@@ -32,28 +35,49 @@ PENALTY = 2.0
 """By how much the logarithm of the evidence must be higher with warping than without."""
 
 
+HIGH = 0.9
+"""The quantile that logarithms from above refer to."""
+
+
 @dataclass(frozen=True)
 class OutputWarping:
     strength: float
     """κ."""
-    lowest: float
+    reference: float
+    """The lowest value, or with κ < 0 the 90 % quantile."""
     median: float
 
+    @staticmethod
+    def of(strength: float, values: Float[np.ndarray, " n"]) -> OutputWarping | None:
+        """None: there is nothing between the reference value and the median."""
+        reference = np.min(values) if strength >= 0 else np.quantile(values, HIGH)
+        warp = OutputWarping(strength, float(reference), float(np.median(values)))
+        return warp if warp._unit > 0 else None
+
     def __call__(self, values: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-        z = self._away(values)
-        if not self.strength:
-            return z
-        return np.where(z > 0, np.log1p(self.strength * np.maximum(z, 0)) / self.strength, z)
+        z, size = self._away(values), abs(self.strength)
+        w = np.where(z > 0, np.log1p(size * np.maximum(z, 0)) / size, z) if size else z
+        return self._sign * w
 
     def log_slope(self, values: Float[np.ndarray, " n"]) -> float:
-        """Σ log dw/dz."""
-        return -float(np.sum(np.log1p(self.strength * np.maximum(self._away(values), 0))))
+        """Σ log dw/dv, up to a constant that is the same for every warping."""
+        z = np.maximum(self._away(values), 0)
+        return -float(np.sum(np.log1p(abs(self.strength) * z)) + len(z) * np.log(self._unit))
+
+    @property
+    def _sign(self) -> int:
+        return 1 if self.strength >= 0 else -1
+
+    @property
+    def _unit(self) -> float:
+        """Quarters keep the difference of huge numbers finite."""
+        return self._sign * (self.median / 4 - self.reference / 4)
 
     def _away(self, values: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-        """z, where quarters keep the difference of huge numbers finite."""
-        unit = self.median / 4 - self.lowest / 4
+        """z."""
         with np.errstate(over="ignore"):
-            return np.clip((values / 4 - self.lowest / 4) / unit, -1e100, 1e100)
+            away = self._sign * (values / 4 - self.reference / 4)
+            return np.clip(away / self._unit, -1e100, 1e100)
 
 
 @dataclass(frozen=True)
@@ -88,21 +112,31 @@ def choose(
     noisy: bool = False,
 ) -> FittedWarping | None:
     """The strength of the highest evidence; None: values are best as they are."""
-    lowest, median = float(np.min(values)), float(np.median(values))
-    if not median / 4 > lowest / 4:
+    if OutputWarping.of(0.0, values) is None:
         return None
     found: list[tuple[float, FittedWarping]] = []
     for strength in STRENGTHS:
-        warp = OutputWarping(strength, lowest, median)
-        warped = warp(values)
-        scale = Scale.of(warped)
-        data = replace(Data.pad(x, scale(warped)), noisy=noisy)
-        p = marginal_likelihood.search(data, wide)
-        cost = (
-            marginal_likelihood.cost(data, wide, p)
-            - warp.log_slope(values)
-            - scale.log_slope(warped)
-        )
-        found.append((cost + PENALTY * (strength > 0), FittedWarping(warp, tuple(p.tolist()))))
+        if (warp := OutputWarping.of(strength, values)) is not None:
+            cost, p = cost_of(x, values, wide, warp, noisy=noisy)
+            found.append((cost + PENALTY * (strength != 0), FittedWarping(warp, tuple(p.tolist()))))
     best = min(found, key=lambda f: f[0])[1]
     return best if best.warp.strength else None
+
+
+def cost_of(
+    x: Float[np.ndarray, "n d"],
+    values: Float[np.ndarray, " n"],
+    wide: InfiniteWidthMLP,
+    warp: OutputWarping,
+    *,
+    noisy: bool,
+    ard: bool = False,
+) -> tuple[float, Float[np.ndarray, " k"]]:
+    """Minus the logarithm of the evidence of values that are warped like this, and the logarithms
+    of the hyper-parameters that it is highest for."""
+    warped = warp(values)
+    scale = Scale.of(warped)
+    data = replace(Data.pad(x, scale(warped)), noisy=noisy)
+    p = marginal_likelihood.search(data, wide, ard=ard)
+    cost = marginal_likelihood.cost(data, wide, p)
+    return cost - warp.log_slope(values) - scale.log_slope(warped), p

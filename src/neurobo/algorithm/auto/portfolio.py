@@ -28,7 +28,7 @@ from neurobo.algorithm.auto.middle import untried_middle
 from neurobo.algorithm.drawing import smoothed
 from neurobo.algorithm.ntk_gp import NTKGP
 from neurobo.algorithm.pinn_bo import PINNBO
-from neurobo.algorithm.protocols import Decision, warm_started
+from neurobo.algorithm.protocols import Algorithm, Decision, warm_started
 from neurobo.algorithm.registry import given_later, options, register
 from neurobo.data.observations import Data
 from neurobo.data.trials import Trials
@@ -39,6 +39,7 @@ from neurobo.search.trust_region import Region
 from neurobo.space.search_space import Space
 from neurobo.surrogates.hyperparameters import Logarithms
 from neurobo.surrogates.input_warping import InputWarping, input_warping_for
+from neurobo.surrogates.kernel_choice import KernelChoice, kernel_for
 from neurobo.surrogates.marginal_likelihood import MANY
 from neurobo.surrogates.output_warping import FittedWarping, output_warping_for
 from neurobo.surrogates.posterior import Function, Posterior
@@ -69,12 +70,22 @@ class Seen(NamedTuple):
     data: Data
     warp: FittedWarping | None
     stretch: InputWarping | None
+    kernel: KernelChoice | None = None
+    """Of the wide limit, if it is not the default."""
 
     @property
     def start(self) -> Logarithms | None:
         """Where the search for hyper-parameters begins: the last warping came with some."""
         warping = self.stretch or self.warp
         return None if warping is None else warping.start
+
+
+class View(NamedTuple):
+    """What one member sees, and by which algorithm it goes on."""
+
+    data: Data
+    algorithm: Algorithm
+    stretch: InputWarping | None
 
 
 @options
@@ -94,6 +105,9 @@ class Auto:
     stretch: bool = True
     """Whether parameters are stretched at one end if that makes values easier to explain: a
     logarithm that nobody asked for."""
+    kernel: bool = True
+    """Whether the wide limit becomes a sum of networks of one parameter each if the evidence
+    clearly prefers that: parameters do not interact."""
     noisy: bool = False
     """Say so if you know that the same point would give different values. Noise is then looked
     for, and expected from the start; without, it is found if it cannot be overlooked. Members for
@@ -109,7 +123,7 @@ class Auto:
                 f"members must be some of {list(MEMBERS)} with a plus between them, got "
                 f"{self.members!r}"
             )
-        for name in ("credit", "middle", "warp", "stretch", "noisy"):
+        for name in ("credit", "middle", "warp", "stretch", "kernel", "noisy"):
             check_flag(name, getattr(self, name))
 
     def with_laws(self, laws: Laws) -> Auto:
@@ -125,38 +139,53 @@ class Auto:
         team = self._team(data)
         name = self._turn(team, data, number)
         member, seen = team.members[name], self._seen(team, data)
-        algorithm = warm_started(member.algorithm, seen.start)
-        decision = algorithm.decide(key, seen.data, number)
-        score = decision.score if seen.stretch is None else seen.stretch.of(decision.score)
-        region = self._near(seen) if member.local and data.n else decision.region
+        view = self._view(member.algorithm, data, seen)
+        decision = view.algorithm.decide(key, view.data, number)
+        score = decision.score if view.stretch is None else view.stretch.of(decision.score)
+        region = self._near(data, seen) if member.local and data.n else decision.region
         return Decision(score, region, name)
+
+    def _view(self, algorithm: Algorithm, data: Data, seen: Seen) -> View:
+        if seen.kernel is None or not isinstance(algorithm, NTKGP):
+            return View(seen.data, warm_started(algorithm, seen.start), seen.stretch)
+        wide = seen.kernel.wide
+        chosen = replace(algorithm, activation=wide.activation, additive=wide.additive)
+        # As values are: warping them would make parameters interact.
+        return View(self._told(data), chosen, None)
 
     def posterior(self, key: Array, data: Data) -> Posterior:
         """What the members that have one believe, of values as they are: for plots."""
-        seen = self._stretched(self._told(data))
-        found = self._believer(seen).posterior(key, seen.data)
-        return found if seen.stretch is None else seen.stretch.believed(found)
+        view = self._believed(data)
+        assert isinstance(view.algorithm, NTKGP | PINNBO)
+        found = view.algorithm.posterior(key, view.data)
+        return found if view.stretch is None else view.stretch.believed(found)
 
     def sample(self, key: Array, data: Data, number: int) -> Function:
-        seen = self._stretched(self._told(data))
-        found = self._believer(seen).sample(key, seen.data, number)
-        return found if seen.stretch is None else seen.stretch.of(found)
+        view = self._believed(data)
+        assert isinstance(view.algorithm, NTKGP | PINNBO)
+        found = view.algorithm.sample(key, view.data, number)
+        return found if view.stretch is None else view.stretch.of(found)
 
-    def _believer(self, seen: Seen) -> NTKGP | PINNBO:
+    def _believed(self, data: Data) -> View:
+        """The closed-form surrogate of values as they are."""
         if self.context.laws is not None:
-            return PINNBO().with_laws(self.context.laws)
-        return NTKGP(ard=seen.data.x.shape[1] <= MANY, start=seen.start)
+            return View(data, PINNBO().with_laws(self.context.laws), None)
+        return self._view(self._wide(data), data, self._stretched(self._told(data)))
+
+    def _wide(self, data: Data) -> NTKGP:
+        return NTKGP(ard=data.x.shape[1] <= MANY)
 
     def near(self, data: Data) -> Region:
         """Where local members look."""
-        return self._near(self.seen(data))
+        return self._near(data, self.seen(data))
 
-    def _near(self, seen: Seen) -> Region:
-        data, wide = seen.data, self._believer(seen)
-        assert isinstance(wide, NTKGP)  # no member for laws is local
-        means = smoothed(data, wide.wide, wide.hyper(data))
+    def _near(self, data: Data, seen: Seen) -> Region:
+        view = self._view(self._wide(data), data, seen)
+        assert isinstance(view.algorithm, NTKGP)
+        means = smoothed(view.data, view.algorithm.wide, view.algorithm.hyper(view.data))
         # Lucky values would be successes, and what follows them failures.
-        return Region(int(means.order[0]), trust.radius(means if data.noisy else data))
+        noisy = view.data.noisy
+        return Region(int(means.order[0]), trust.radius(means if noisy else seen.data))
 
     def seen(self, data: Data) -> Seen:
         """What members see."""
@@ -167,7 +196,8 @@ class Auto:
             return Seen(data, None, None)
         told = self._told(data)
         warp = output_warping_for(told, WIDE) if self.warp else None
-        return self._stretched(told if warp is None else warp(told), warp)
+        seen = self._stretched(told if warp is None else warp(told), warp)
+        return seen._replace(kernel=self._kernel(data, seen))
 
     def _told(self, data: Data) -> Data:
         return replace(data, noisy=True) if self.noisy else data
@@ -177,6 +207,11 @@ class Auto:
         start = None if warp is None else warp.start
         stretch = None if plain else input_warping_for(data, WIDE, start)
         return Seen(data if stretch is None else stretch(data), warp, stretch)
+
+    def _kernel(self, data: Data, seen: Seen) -> KernelChoice | None:
+        plain = not self.kernel or self.context.laws is not None or data.image is not None
+        warp = None if seen.warp is None else seen.warp.warp
+        return None if plain else kernel_for(self._told(data), warp, seen.stretch)
 
     def _team(self, data: Data) -> Team:
         if self.context.laws is not None:

@@ -1,0 +1,73 @@
+"""Do parameters interact? The marginal likelihood tells, and the wide limit follows it.
+
+A network of all parameters on a sphere is the default. Where parameters do not interact, a sum of
+networks of one parameter each learns from few observations what a joint one cannot: in three
+dimensions each of them has to cover a line instead of a cube. Its units are sines, whose kernel
+is stationary, so that a parameter may have many optima. The evidence must prefer it by a margin,
+and is asked again whenever the observations have grown by half.
+
+Evidence for additivity is not lost in clusters of observations: these show as well as others
+whether the effect of one parameter depends on the others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from neurobo.data.content_cache import cached
+from neurobo.data.observations import Data
+from neurobo.networks.infinite_width import InfiniteWidthMLP
+from neurobo.surrogates import marginal_likelihood, refit_schedule
+from neurobo.surrogates.input_warping import InputWarping
+from neurobo.surrogates.output_warping import OutputWarping, cost_of
+
+JOINT = InfiniteWidthMLP(1, "erf", sphere=True)
+ADDITIVE = InfiniteWidthMLP(1, "sin", additive=True)
+LEAST = 12
+"""Observations before which nothing is chosen."""
+MOST = 64
+"""Observations that decide: an even share of more."""
+MARGIN = 3.0
+"""By how much the logarithm of the evidence must be higher than that of the default."""
+GROWTH = 1.5
+
+
+@dataclass(frozen=True)
+class KernelChoice:
+    wide: InfiniteWidthMLP
+    gain: float
+    """By how much the logarithm of the evidence is higher than that of the default."""
+
+
+def kernel_for(
+    data: Data, warp: OutputWarping | None, stretch: InputWarping | None
+) -> KernelChoice | None:
+    """From the first observations, until there are half as many more. Additive networks see
+    values and parameters as they are, joint ones as they are warped. None: the default."""
+    columns = data.x.shape[1]
+    if not 1 < columns <= marginal_likelihood.MANY or data.n < LEAST:
+        return None
+    rows = refit_schedule.even_share(refit_schedule.update_sizes(data.n, GROWTH)[-1], MOST)
+    seen = data if stretch is None else stretch(data)
+    return _choose(data.x[rows], seen.x[rows], data.values[rows], warp, noisy=data.noisy)
+
+
+@cached
+def _choose(
+    x: Float[np.ndarray, "n d"],
+    stretched: Float[np.ndarray, "n d"],
+    values: Float[np.ndarray, " n"],
+    warp: OutputWarping | None,
+    *,
+    noisy: bool,
+) -> KernelChoice | None:
+    plain = OutputWarping.of(0.0, values)
+    if plain is None:
+        return None
+    joint, _ = cost_of(stretched, values, JOINT, warp or plain, noisy=noisy, ard=True)
+    additive, _ = cost_of(x, values, ADDITIVE, plain, noisy=noisy, ard=True)
+    gain = joint - additive
+    return KernelChoice(ADDITIVE, gain) if gain > MARGIN else None
