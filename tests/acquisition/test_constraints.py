@@ -257,7 +257,6 @@ def test_a_constraint_that_is_never_violated_changes_little() -> None:
     # Later points depend on rounding: two of nearly the same score may change places.
     np.testing.assert_allclose(other, first, atol=1e-3)
     assert all(study.best_value < 1e-3 for study in found)
-    assert max(found) < 0.05
 
 
 def test_wrong_constraints_are_refused() -> None:

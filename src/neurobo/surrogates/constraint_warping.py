@@ -25,7 +25,7 @@ from neurobo.surrogates import kernel_spectrum, refit_schedule
 from neurobo.surrogates.multi_output import GAMMAS, spectrum
 from neurobo.surrogates.output_warping import LEAST, PENALTY
 
-SHARES = (1.0, 0.1, 0.01, 1e-3, 1e-4)
+SHARES = (1.0, 0.1, 0.01)
 """s in units of the median of |c|."""
 
 
