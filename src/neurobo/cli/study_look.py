@@ -35,7 +35,7 @@ def _tallied(file: Path) -> tuple[StudyFile, Tally]:
     """A study file, and how its trials stand."""
     from neurobo.analysis.tally import Tally
 
-    study_file, study = open_file(file)
+    study_file, study = open_file(file, read_only=True)
     return study_file, Tally.of(study)
 
 
@@ -128,7 +128,7 @@ def explain(file: File = DEFAULT, as_json: AsJson = False) -> None:
     from neurobo.studies.reporting.findings import Findings
     from neurobo.studies.reporting.sentences import SHARES, story, summary
 
-    found = Findings.of(*open_file(file))
+    found = Findings.of(*open_file(file, read_only=True))
     told = found.explanation
     if as_json:
         shares = {"influence": {one.name: one.total for one in found.influence},
@@ -158,7 +158,7 @@ def explain(file: File = DEFAULT, as_json: AsJson = False) -> None:
 
 def _open_to_write(file: Path, to: Path | None, ending: str) -> tuple[StudyFile, Study, Path]:
     """A study, and where to write about it: beside its file, unless the user says where."""
-    study_file, study = open_file(file)
+    study_file, study = open_file(file, read_only=True)
     return study_file, study, to or study_file.path.with_suffix(ending)
 
 

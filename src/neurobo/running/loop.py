@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,9 +14,17 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
 
 from neurobo.errors import EvaluationFailed
-from neurobo.integrations.optuna.attributes import FAILURE, INTERRUPTED, counting, mark_void
-from neurobo.integrations.optuna.compat import stop_requested
+from neurobo.integrations.optuna.attributes import FAILURE, ID, INTERRUPTED, counting, mark_void
+from neurobo.integrations.optuna.compat import (
+    bundled,
+    finish_trial,
+    outage_of,
+    recent,
+    stop_requested,
+    stored_trial,
+)
 from neurobo.integrations.optuna.history import trials_of_study
+from neurobo.integrations.optuna.outage import is_away
 from neurobo.running.failures import Failures
 from neurobo.running.interrupts import deferred, remembered
 from neurobo.running.progress import Progress
@@ -24,8 +33,11 @@ from neurobo.space.search_space import Params, Space
 from neurobo.suggestion import is_exhausted
 
 Callback = Callable[[Study, FrozenTrial], None]
-ID = "id"
-"""The user attribute with the id of a pool's candidate."""
+LEAVING = 10.0
+"""Seconds that a run which ends waits for its storage."""
+JUST_READ = 0.5
+"""Seconds that a study's trials may be old for a suggestion: that the point is free is checked when
+it is stored."""
 AHEAD = 0.05
 """A suggestion is made while all workers are busy, if making one takes more than this share of an
 evaluation: it then lacks the newest result, but no worker has to wait for it."""
@@ -37,8 +49,11 @@ class TrialBackend(Protocol):
     study: Study
     finished: int
     """Trials that have ended and count."""
-    patience: float | None
-    """Seconds after which the loop looks around again while it waits; None: no need."""
+
+    @property
+    def patience(self) -> float | None:
+        """Seconds after which the loop looks around again while it waits; None: no need."""
+        ...
 
     def look_around(self) -> None:
         """See what others have done meanwhile."""
@@ -64,14 +79,19 @@ class TrialBackend(Protocol):
         """Whether trials that others evaluate are worth waiting for; waits a little if so."""
         ...
 
+    def leaving(self) -> AbstractContextManager[None]:
+        """The run ends in this block, and does not wait for a storage that is away."""
+        ...
+
 
 class LocalBackend:
     """A study that nobody else works on."""
 
+    patience = None
+
     def __init__(self, study: Study) -> None:
         self.study = study
         self.finished = len(counting(study))
-        self.patience: float | None = None
 
     def look_around(self) -> None:
         pass
@@ -84,21 +104,46 @@ class LocalBackend:
 
     def tell(self, trial: Trial, outcome: Outcome) -> FrozenTrial | None:
         self.finished += 1
-        for name, value in (outcome.constraints or {}).items():
-            trial.set_constraint(name, value)
         if outcome.failure:
-            return self._fail(trial, outcome.failure)
-        return self.study.tell(trial, outcome.value)
+            self._fail(trial, outcome.failure, outcome.constraints)
+        else:
+            finish_trial(
+                self.study, trial, TrialState.COMPLETE, [outcome.value],
+                constraints=outcome.constraints,
+            )  # fmt: skip
+        return stored_trial(self.study, trial)
 
     def abandon(self, trial: Trial, reason: str) -> None:
         self._fail(trial, reason)
 
-    def _fail(self, trial: Trial, reason: str) -> FrozenTrial:
-        trial.set_user_attr(FAILURE, reason)
-        return self.study.tell(trial, state=TrialState.FAIL)
+    def _fail(
+        self, trial: Trial, reason: str, constraints: Mapping[str, float] | None = None
+    ) -> None:
+        finish_trial(
+            self.study, trial, TrialState.FAIL,
+            user_attrs={FAILURE: reason}, constraints=constraints,
+        )  # fmt: skip
 
     def wait_for_others(self) -> bool:
         return False
+
+    def leaving(self) -> AbstractContextManager[None]:
+        return not_waiting(self.study)
+
+
+@contextmanager
+def not_waiting(study: Study) -> Iterator[None]:
+    """Leave the block if the storage is away; a run that ends does not wait for it any more."""
+    outage = outage_of(study)
+    if outage is None:
+        yield
+        return
+    with outage.impatient(0.0 if outage.away else LEAVING):
+        try:
+            yield
+        except Exception as error:
+            if not is_away(error):
+                raise
 
 
 class Run:
@@ -120,6 +165,8 @@ class Run:
         """Asked for, not yet begun."""
         self.running: dict[int, tuple[Trial, float]] = {}
         """Trials by number, and when they began."""
+        self.arrived: dict[int, Outcome] = {}
+        """Results by number that are not told yet."""
         self.left_to_ask = 0
         """Of the current batch."""
         self.suggesting: list[float] = []
@@ -152,7 +199,8 @@ class Run:
         """Whether there were no points left."""
 
         def show() -> None:
-            display.update(self.study, self.backend.finished, self.suggesting)
+            with recent(self.study, JUST_READ):
+                display.update(self.study, self.backend.finished, self.suggesting)
 
         show()
         exhausted = False
@@ -214,7 +262,7 @@ class Run:
         self.left_to_ask -= 1
         began = time.perf_counter()
         with deferred():
-            params = {name: ask(trial, name, d) for name, d in space.distributions.items()}
+            params = suggest_all(trial, space)
         self.suggesting.append(time.perf_counter() - began)
         self.ready[-1] = (trial, params)
         return False
@@ -230,17 +278,28 @@ class Run:
 
     def _collect(self) -> list[FrozenTrial]:
         """Wait for results and tell all of them, before anybody else may raise an error."""
+        if not self.arrived:
+            self.gather(self.backend.patience)
         told, uncaught = [], None
-        for number, outcome in self.workers.finished(self.backend.patience).items():
-            trial, began = self.running[number]
-            self.evaluating.append(time.perf_counter() - began)
-            told.append(self.backend.tell(trial, outcome))
-            del self.running[number]
+        for number in list(self.arrived):
+            outcome = self.arrived[number]
+            told.append(self._tell(number))
             self.failures.end(number, outcome)
             uncaught = uncaught or outcome.uncaught
         if uncaught is not None:
             raise uncaught
         return [trial for trial in told if trial is not None]
+
+    def gather(self, timeout: float | None) -> None:
+        """Take the results of evaluations that have ended."""
+        self.arrived.update(self.workers.finished(timeout))
+
+    def _tell(self, number: int) -> FrozenTrial | None:
+        trial, began = self.running[number]
+        self.evaluating.append(time.perf_counter() - began)
+        told = self.backend.tell(trial, self.arrived[number])
+        del self.arrived[number], self.running[number]
+        return told
 
     def _stop_if_broken(self) -> None:
         stop = self.failures.stop()
@@ -252,11 +311,22 @@ class Run:
 
     def _abandon(self, reason: str) -> None:
         """Leave no trial running; one that was told already stays as it is."""
-        trials = [trial for trial, _ in (*self.running.values(), *self.ready)]
-        states = {t.number: t.state for t in self.study.get_trials(deepcopy=False)}
-        for trial in trials:
-            if not states[trial.number].is_finished():
-                self.backend.abandon(trial, reason)
+        with self.backend.leaving():
+            for number in list(self.arrived):
+                self._tell(number)
+            trials = [trial for trial, _ in (*self.running.values(), *self.ready)]
+            if not trials:
+                return
+            states = {t.number: t.state for t in self.study.get_trials(deepcopy=False)}
+            for trial in trials:
+                if not states[trial.number].is_finished():
+                    self.backend.abandon(trial, reason)
+
+
+def suggest_all(trial: Trial, space: Space) -> Params:
+    """A value for every parameter, from what was read last; they are stored together."""
+    with recent(trial.study, JUST_READ), bundled(trial.study):
+        return {name: ask(trial, name, d) for name, d in space.distributions.items()}
 
 
 def ask(trial: Trial, name: str, distribution: BaseDistribution) -> Any:

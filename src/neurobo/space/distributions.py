@@ -82,12 +82,19 @@ def distribution_of(name: str, given: Any) -> BaseDistribution:
     )
 
 
+def has_value(distribution: BaseDistribution, value: Any) -> bool:
+    """Whether Optuna takes the value for this parameter, be it in the range or not."""
+    try:
+        return math.isfinite(distribution.to_internal_repr(value))
+    except (ValueError, TypeError, OverflowError):
+        return False
+
+
 def contains(distribution: BaseDistribution, value: Any) -> bool:
     """Whether a parameter of this distribution may have the value, as Optuna sees it."""
-    try:
-        inside = distribution.to_internal_repr(value)
-    except (ValueError, TypeError):
+    if not has_value(distribution, value):
         return False
+    inside = distribution.to_internal_repr(value)
     if isinstance(distribution, CategoricalDistribution):
         return True  # one of the choices: others have no internal representation
     assert isinstance(distribution, FloatDistribution | IntDistribution)

@@ -2,16 +2,41 @@
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 import time
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from optuna.trial import FrozenTrial, TrialState
 
 LEASE = "neurobo:lease"
-ATTEMPT = "attempt"
-"""The user attribute that counts how often the point was begun."""
+
+
+class Lease(NamedTuple):
+    """Who works on a trial and until when."""
+
+    until: float
+    """Seconds since 1970, by the clock of whoever holds it."""
+    by_process: bool = False
+    """Whether a process works on it, rather than a person."""
+    pid: int | None = None
+    place: str = ""
+    """See `_place`; only with a process id."""
+
+
+def lease_of(trial: FrozenTrial) -> Lease | None:
+    """The lease of a running trial; None if it has none, or one that cannot be read."""
+    found = trial.system_attrs.get(LEASE)
+    if trial.state != TrialState.RUNNING or not isinstance(found, Mapping):
+        return None
+    until, pid, place = found.get("until"), found.get("pid"), found.get("place")
+    if isinstance(until, bool) or not isinstance(until, int | float) or not math.isfinite(until):
+        return None
+    if not isinstance(pid, int) or pid < 1 or not isinstance(place, str):
+        pid, place = None, ""
+    return Lease(until, found.get("by_process") is True, pid, place)
 
 
 def lease(seconds: float, *, by_process: bool) -> dict[str, Any]:
@@ -39,20 +64,33 @@ def _place(pid: int) -> str | None:
 
 def is_evaluated(trial: FrozenTrial) -> bool:
     """Whether a process works on the trial now, not a person."""
-    return is_leased(trial) and bool(trial.system_attrs[LEASE].get("by_process"))
+    held = lease_of(trial)
+    return held is not None and held.by_process
 
 
 def is_leased(trial: FrozenTrial) -> bool:
     """Whether neurobo began the trial; others are none of our business."""
-    return trial.state == TrialState.RUNNING and LEASE in trial.system_attrs
+    return lease_of(trial) is not None
+
+
+def is_unreadable(trial: FrozenTrial) -> bool:
+    """Whether a running trial has something in the place of its lease that is none."""
+    running = trial.state == TrialState.RUNNING
+    return running and LEASE in trial.system_attrs and lease_of(trial) is None
+
+
+def is_dead(held: Lease) -> bool:
+    """Whether the holder is known to have ended: a process of this machine that is no more."""
+    if held.pid is None:
+        return False
+    here = _place(os.getpid())
+    same_machine = here is not None and here.rpartition(":")[0] == held.place.rpartition(":")[0]
+    return same_machine and _place(held.pid) != held.place
 
 
 def seconds_left(trial: FrozenTrial) -> float:
     """Of a running trial's lease; 0 if its holder is dead."""
-    held = trial.system_attrs[LEASE]
-    if "pid" in held:
-        here, there = _place(os.getpid()), held["place"]
-        same_machine = here is not None and here.rpartition(":")[0] == there.rpartition(":")[0]
-        if same_machine and _place(held["pid"]) != there:
-            return 0.0
-    return max(float(held["until"]) - time.time(), 0.0)
+    held = lease_of(trial)
+    if held is None or is_dead(held):
+        return 0.0
+    return max(held.until - time.time(), 0.0)

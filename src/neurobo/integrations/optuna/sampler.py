@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import warnings
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -16,19 +16,19 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from neurobo.algorithm import Algorithm, check_physics, resolve
-from neurobo.data.trials import Trials
 from neurobo.errors import InvalidInput, NeuroboWarning, check_seed
-from neurobo.integrations.optuna.attributes import MEMBER, void_numbers
-from neurobo.integrations.optuna.compat import set_trial_system_attr
-from neurobo.integrations.optuna.history import sign_of, store_suggestion, trials_of_study
+from neurobo.integrations.optuna.attributes import void_numbers
+from neurobo.integrations.optuna.history import reserve, sign_of, trials_of_study
 from neurobo.physics.laws import Laws, Physics, bind
 from neurobo.search.initial_design import check_design, start_size
 from neurobo.space.pool import Pool
 from neurobo.space.search_space import Params, Space, SpaceLike
 from neurobo.suggestion import Plan, check_learn_failures, is_exhausted, next_point
 
-ATTEMPTS = 5
-"""How often a point is chosen anew because another process has just chosen it."""
+ATTEMPTS = 20
+"""How often a point is chosen because another process has just chosen the same."""
+ANEW = 2**20
+"""Where the turns of points that are chosen anew begin."""
 
 
 class NeuroSampler(BaseSampler):
@@ -105,8 +105,8 @@ class NeuroSampler(BaseSampler):
             return self._suggest(study, trial, Space(search_space, pools=self._pools))
 
     def _suggest(self, study: Study, trial: FrozenTrial, space: Space) -> Params:
-        trials = trials_of_study(study, space, without=trial.number)
-        turn = _turn(study, trial)
+        everything = study.get_trials(deepcopy=False)
+        trials = trials_of_study(study, space, without=trial.number, trials=everything)
         plan = Plan(
             self._algorithm,
             self._seed,
@@ -122,16 +122,18 @@ class NeuroSampler(BaseSampler):
                 "suggesting points again",
             )
             trials = trials.repeatable()
-        for _ in range(ATTEMPTS):
+        turn = _turn(study, trial, everything)
+        for attempt in range(ATTEMPTS):
             params, member = next_point(space, trials, plan, turn)
-            store_suggestion(study, trial, params)
-            # A process at the same moment could choose the same point; now both can see it.
-            now = trials_of_study(study, space, without=trial.number)
-            if trials.repeats or space.repeats or not _holds(space, now, params):
+            # A process at the same moment could choose the same point.
+            ended = {t.number for t in everything if t.state.is_finished()}
+            known = None if trials.repeats or space.repeats else ended
+            if reserve(study, trial, space, params, member, known):
                 break
-            trials = now
-        if member:
-            set_trial_system_attr(study, trial, MEMBER, member)
+            everything = study.get_trials(deepcopy=False)
+            trials = trials_of_study(study, space, without=trial.number, trials=everything)
+            # Others that must choose anew have other random numbers.
+            turn = ANEW + ATTEMPTS * trial.number + attempt
         return params
 
     def _laws(self, study: Study, space: Space) -> Laws | None:
@@ -189,15 +191,10 @@ def _check_one_objective(study: Study) -> None:
         )
 
 
-def _turn(study: Study, trial: FrozenTrial) -> int:
+def _turn(study: Study, trial: FrozenTrial, trials: Sequence[FrozenTrial]) -> int:
     """The trial's number without those that are void: a crash does not change what comes next."""
-    return trial.number - sum(number < trial.number for number in void_numbers(study))
-
-
-def _holds(space: Space, trials: Trials, params: Params) -> bool:
-    """Whether a point is among the trials."""
-    taken = space.encode([*trials.params, *trials.pending])
-    return bool(np.any(np.all(np.abs(taken - space.encode([params])) <= space.tolerance, axis=1)))
+    void = void_numbers(study, trials)
+    return trial.number - sum(number < trial.number for number in void)
 
 
 def _completed(study: Study) -> list[FrozenTrial]:
