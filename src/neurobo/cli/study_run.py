@@ -21,7 +21,7 @@ from neurobo.cli.shared import (
     say,
     trial_number,
 )
-from neurobo.errors import InvalidInput
+from neurobo.errors import InvalidInput, NeuroboError
 
 if TYPE_CHECKING:
     from optuna.study import Study
@@ -101,6 +101,7 @@ def run(
     from neurobo.studies.runner import shared_run as runner
     from neurobo.studies.runner.live import display
     from neurobo.studies.runner.shared_run import STOPPED
+    from neurobo.studies.runner.store import explained
 
     study_file = read_file(file)
     console = Console(stderr=as_json)
@@ -117,7 +118,12 @@ def run(
     study, why = runner.run(study_file, workers=workers, display=show, note=note)
     from neurobo.analysis.tally import Tally, as_dict, short
 
-    tally = Tally.of(study)
+    try:
+        with explained(study_file):
+            tally = Tally.of(study)
+    except NeuroboError:  # the storage is still away
+        say(why)
+        raise
     if as_json:
         typer.echo(json.dumps({**as_dict(tally), "ended_early": why or None}))
     else:

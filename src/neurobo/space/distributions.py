@@ -17,6 +17,16 @@ from optuna.distributions import (
 from neurobo.errors import InvalidInput
 
 
+FEWEST = 1024
+"""Parts into which a range must be divisible."""
+SMALLEST = 1e-300
+"""Half the width of the narrowest range: below, floats lose their digits."""
+MOST_STEPS = 1e7
+"""More steps than this from 0 to a bound, and Optuna refuses values by their rounding errors."""
+WHOLE = 2**53
+"""Larger whole numbers are not floats, which Optuna stores."""
+
+
 def float_range(
     low: float, high: float, *, log: bool = False, step: float | None = None, name: str = ""
 ) -> FloatDistribution:
@@ -24,6 +34,7 @@ def float_range(
     _check_bounds(low, high, log, name)
     if not low < high:
         raise InvalidInput(f"{_of(name)}`low` must be below `high`, got low={low}, high={high}")
+    _check_resolved(low, high, log, step, name)
     if step is not None:
         if log:
             raise InvalidInput(f"{_of(name)}`step` and `log` cannot be combined, got step={step}")
@@ -35,6 +46,11 @@ def float_range(
 def int_range(low: int, high: int, *, log: bool = False, step: int = 1) -> IntDistribution:
     """An integer parameter in [low, high]; `neurobo.Int`. Returns Optuna's own distribution."""
     _check_bounds(low, high, log)
+    if max(abs(low), abs(high)) > WHOLE:
+        raise InvalidInput(
+            f"`low` and `high` must be whole numbers that a float can hold, at most 2**53 in size, "
+            f"got low={low}, high={high}"
+        )
     if low != int(low) or high != int(high):
         raise InvalidInput(f"`low` and `high` must be whole, got low={low}, high={high}")
     if low > high:
@@ -57,18 +73,14 @@ def categorical(choices: Iterable[Any]) -> CategoricalDistribution:
                 f"a choice must be None, bool, int, float or str, got {choice!r} "
                 f"({type(choice).__name__})"
             )
-    if len({(type(c), c) for c in choices}) < len(choices):
-        raise InvalidInput(f"`choices` must be different from each other, got {list(choices)}")
+    _check_different(choices)
     return CategoricalDistribution(choices)
 
 
 def distribution_of(name: str, given: Any) -> BaseDistribution:
     """What a user gave for the parameter `name`, checked."""
     if isinstance(given, BaseDistribution):
-        if isinstance(given, FloatDistribution) and not (
-            math.isfinite(given.low) and math.isfinite(given.high)
-        ):
-            raise InvalidInput(f"bounds of {name!r} must be finite, got {given}")
+        check_distribution(name, given)
         return given
     if isinstance(given, Sequence | np.ndarray) and not isinstance(given, str) and len(given) == 2:
         try:
@@ -80,6 +92,48 @@ def distribution_of(name: str, given: Any) -> BaseDistribution:
         f"parameter {name!r} must be (low, high), neurobo.Float, neurobo.Int or "
         f"neurobo.Categorical, got {given!r}"
     )
+
+
+def check_distribution(name: str, given: BaseDistribution) -> None:
+    """Refuse what Optuna accepts as a distribution and no suggestion can be made for."""
+    if isinstance(given, CategoricalDistribution):
+        _check_different(given.choices, name)
+    elif isinstance(given, FloatDistribution):
+        if not (math.isfinite(given.low) and math.isfinite(given.high)):
+            raise InvalidInput(f"bounds of {name!r} must be finite, got {given}")
+        if not given.single():
+            _check_resolved(given.low, given.high, given.log, given.step, name)
+    elif isinstance(given, IntDistribution) and max(abs(given.low), abs(given.high)) > WHOLE:
+        raise InvalidInput(f"bounds of {name!r} must be at most 2**53 in size, got {given}")
+
+
+def _check_different(choices: Sequence[Any], name: str = "") -> None:
+    """Python and Optuna take 1, 1.0 and True for the same choice."""
+    if len(set(choices)) < len(choices):
+        kinds = {type(choice) for choice in choices}
+        hint = "; 1, 1.0 and True are equal" if len(kinds) > 1 else ""
+        raise InvalidInput(
+            f"{_of(name)}`choices` must be different from each other, got {list(choices)}{hint}"
+        )
+
+
+def _check_resolved(low: float, high: float, log: bool, step: float | None, name: str) -> None:
+    """Refuse a range that floats cannot divide, and steps that they cannot count."""
+    size = max(abs(low), abs(high))
+    if log:
+        narrow = math.log(high) - math.log(low) < FEWEST * 2.0**-52 * max(1.0, abs(math.log(size)))
+    else:
+        narrow = high / 2 - low / 2 < max(FEWEST * math.ulp(size) / 2, SMALLEST)
+    if narrow:
+        raise InvalidInput(
+            f"{_of(name)}floats must be able to divide the range into {FEWEST} parts, got "
+            f"low={low}, high={high}"
+        )
+    if step is not None and size / step > MOST_STEPS:
+        raise InvalidInput(
+            f"{_of(name)}`step` must be at least 1e-7 of the larger bound, so that floats can tell "
+            f"the steps apart, got step={step} with low={low}, high={high}"
+        )
 
 
 def has_value(distribution: BaseDistribution, value: Any) -> bool:

@@ -247,6 +247,10 @@ def run(
         if not backend.spool:
             raise
         raise StorageError(f"{error}; {_kept(backend.spool)}") from error
+    finally:
+        outage = outage_of(study)
+        if outage is not None and outage.away:
+            outage.seconds = 0.0  # whoever looks at the study now need not wait
     if backend.spool:
         why = f"{why or STOPPED}; {_kept(backend.spool)}"
     if not why and stop_requested(study):
