@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from neurobo.analysis.tally import Tally
 
 
+ROWS = 200
+"""Parameters that `check` lists on a terminal."""
+
+
 def init(
     path: Annotated[Path, typer.Argument(help="The study file to write.")] = DEFAULT,
     kind: Annotated[
@@ -73,8 +77,10 @@ def check(file: File = DEFAULT, as_json: AsJson = False) -> None:
     for name, text in words.items():
         table.add_row(name, plain(text))
         if name == "space":
-            for row in rows:
+            for row in rows[:ROWS]:
                 table.add_row("", plain(f"{row['name']}: {row['values']}"))
+            if len(rows) > ROWS:
+                table.add_row("", f"and {len(rows) - ROWS} more (--json lists all)")
     out.print(table)
     found = executed(study)
     say(f"Running this study will execute: {'; '.join(found) or 'nothing of this file'}.")

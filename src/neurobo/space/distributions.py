@@ -16,7 +16,6 @@ from optuna.distributions import (
 
 from neurobo.errors import InvalidInput
 
-
 FEWEST = 1024
 """Parts into which a range must be divisible."""
 SMALLEST = 1e-300

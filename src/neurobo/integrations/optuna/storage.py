@@ -98,8 +98,8 @@ def _storage(url: str, *, read_only: bool) -> RDBStorage:
             ):  # Optuna has many ways to be surprised by half-made tables
                 raise
             time.sleep(0.2 * 2**attempt)
-    if file is not None:
-        _take_turns(storage, read_only=read_only)
+    if file is not None and not read_only:
+        _take_turns(storage)
     return storage
 
 
@@ -120,7 +120,7 @@ def _engine_options(url: str, *, read_only: bool) -> dict[str, Any]:
     return {"pool_pre_ping": True, "connect_args": arguments}
 
 
-def _take_turns(storage: RDBStorage, *, read_only: bool) -> None:
+def _take_turns(storage: RDBStorage) -> None:
     """Let every transaction on an SQLite file that may write begin with the right to do so.
 
     Otherwise two processes can read the same state and both act on it, or find that neither may
@@ -133,7 +133,7 @@ def _take_turns(storage: RDBStorage, *, read_only: bool) -> None:
 
     @event.listens_for(storage.engine, "begin")
     def _begin(connection: Any) -> None:
-        reads = read_only or connection.get_execution_options().get(READS)
+        reads = connection.get_execution_options().get(READS)
         connection.exec_driver_sql("BEGIN" if reads else "BEGIN IMMEDIATE")
 
     storage.engine.dispose()  # connections made before this
