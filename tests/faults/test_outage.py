@@ -270,7 +270,7 @@ def test_a_spool_of_a_living_runner_or_another_study_is_left_alone(tmp_path: Pat
     file = read(tmp_path, trials=1)
     path = tmp_path / "study.unwritten-1.jsonl"
     living = {"study": "test", "trial": 0, "value": 1.0, "failure": "", "constraints": None,
-              "attrs": None, "output": "", "by": {"pid": os.getppid(), "place": "elsewhere:b:1:1"}}  # fmt: skip
+              "attrs": None, "output": "", "by": {"pid": 1, "place": "other:b:1:1"}}  # fmt: skip
     for text in (json.dumps(living), json.dumps({**living, "study": "other"}), "{torn", "[[[["):
         path.write_text(text)
         _run(file)

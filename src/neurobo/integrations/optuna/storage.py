@@ -68,9 +68,16 @@ def _with_driver(url: str) -> str:
     return re.sub("^postgres(ql)?://", f"postgresql+{driver}://", url)
 
 
+def _parsed(url: str) -> URL:
+    try:
+        return make_url(url)
+    except ValueError:
+        raise ArgumentError("Could not parse the URL: its port is no number") from None
+
+
 def _file_of(url: str) -> Path | None:
     """The file of an SQLite URL."""
-    parsed = make_url(url)
+    parsed = _parsed(url)
     name = parsed.database or ""
     if parsed.get_backend_name() != "sqlite" or name in ("", ":memory:") or name[:5] == "file:":
         return None
@@ -233,7 +240,7 @@ def without_secrets(text: str) -> str:
 def public_url(url: str) -> str:
     """Without a password."""
     try:
-        make_url(url)
+        _parsed(url)
     except SQLAlchemyError:
         return repr(without_secrets(url)) if "@" not in url else "(a URL that cannot be read)"
     return without_secrets(url)
