@@ -25,13 +25,16 @@ import neurobo
 from neurobo.errors import NeuroboWarning
 from neurobo.integrations.optuna import outage as outages
 from neurobo.integrations.optuna.attributes import counting
-from neurobo.integrations.optuna.compat import finish_trial, outage_of, storage_of
+from neurobo.integrations.optuna.compat import finish_trial, outage_of
+from neurobo.integrations.optuna.leases import lease
 from neurobo.integrations.optuna.outage import Outage, is_away
 from neurobo.integrations.optuna.shared_storage import SharedStorage
 from neurobo.integrations.optuna.storage import StorageError, opened
+from neurobo.running.interrupts import StopFlags
 from neurobo.running.progress import Silent
 from neurobo.running.workers import Outcome
 from neurobo.studies.runner import shared_run as runner
+from neurobo.studies.runner.lease import new_trial
 from neurobo.studies.runner.spool import Spool
 from neurobo.studies.runner.store import open_study
 
@@ -82,14 +85,15 @@ def switch(monkeypatch: pytest.MonkeyPatch) -> Switch:
 def test_a_call_is_repeated_with_growing_waits_and_jitter_until_it_succeeds(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    now, waits, notes, told = [0.0], [], [], []
+    now, waits, told = [0.0], list[float](), list[float]()
+    notes: list[str] = []
 
     def sleep(seconds: float) -> None:
         now[0] += seconds
         waits.append(seconds)
 
-    monkeypatch.setattr(outages.time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(outages.time, "sleep", sleep)
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    monkeypatch.setattr("time.sleep", sleep)
     policy = Outage(minutes=10)
     policy.note, policy.meanwhile = notes.append, lambda: told.append(now[0])
 
@@ -111,8 +115,8 @@ def test_a_call_is_repeated_with_growing_waits_and_jitter_until_it_succeeds(
 
 def test_patience_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr(outages.time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(outages.time, "sleep", lambda s: now.__setitem__(0, now[0] + s))
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    monkeypatch.setattr("time.sleep", lambda s: now.__setitem__(0, now[0] + s))
     policy = Outage(minutes=2)
 
     def call() -> None:
@@ -155,7 +159,7 @@ def _lost_acknowledgement(storage: SharedStorage) -> Iterator[list[int]]:
             lost.append(1)
             raise sqlite3.OperationalError("server closed the connection unexpectedly")
 
-    engine.dialect.do_commit = commit  # type: ignore[method-assign]
+    engine.dialect.do_commit = commit  # type: ignore[method-assign, assignment]
     try:
         yield lost
     finally:
@@ -291,34 +295,38 @@ def test_minimize_goes_on_after_an_outage(tmp_path: Path, switch: Switch) -> Non
     assert [t.state for t in study.trials] == 4 * [TrialState.COMPLETE]
 
 
-def test_after_an_outage_nobody_gives_up_trials_whose_runner_may_live(
-    tmp_path: Path, switch: Switch
+def test_after_an_outage_others_have_time_to_renew_their_leases(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All leases ran out while nobody could renew them."""
-    file = read(tmp_path, trials=2, more="[lease]\nseconds = 2\n", goal=(
-        "import time\ndef f(p):\n    time.sleep(0.5)\n    return p['x']\n"))  # fmt: skip
-    other = open_study(file)
-    backend = runner.SharedBackend(file, other, print, runner.StopFlags())
-    theirs = other.ask()
-    place = "elsewhere:boot:1:1"
-    late = {"until": time.time() - 1, "by_process": True, "pid": 1, "place": place}
-    storage_of(other).set_trial_system_attr(theirs._trial_id, runner.give_up.__globals__["LEASE"],
-                                            late)  # fmt: skip
-    policy = outage_of(other)
+    file = read(tmp_path, trials=2, more="[lease]\nseconds = 2\n")
+    study = open_study(file)
+    notes: list[str] = []
+    backend = runner.SharedBackend(file, study, notes.append, StopFlags())
+    now = [time.monotonic()]
+    monkeypatch.setattr("neurobo.integrations.optuna.leases.time.monotonic", lambda: now[0])
+    elsewhere = {**lease(2, by_process=True), "place": "other:boot:1:1"}
+    new_trial(study, file.space, elsewhere)
+    policy = outage_of(study)
     assert policy is not None
-    policy.back_since = time.monotonic()
-    backend.look_around()
-    assert other.trials[0].state == TrialState.RUNNING
-    policy.back_since = time.monotonic() - 3
-    backend._looked = -1e9
-    backend.look_around()
-    assert other.trials[0].state == TrialState.FAIL
+    for seconds, back, lost in (
+        (1, False, 0),
+        (1, False, 0),
+        (2, True, 0),
+        (1, False, 0),
+        (2, False, 1),
+    ):
+        now[0] += seconds
+        if back:  # nobody could renew meanwhile
+            policy.back_since = now[0]
+        backend.look_around()
+        assert len(notes) == lost
+    assert study.trials[0].state == TrialState.FAIL
 
 
 def test_sigterm_during_an_outage_ends_the_run_at_once(tmp_path: Path, switch: Switch) -> None:
     goal = "import time\ndef f(p):\n    time.sleep(0.2)\n    return p['x']\n"
     file = read(tmp_path, trials=20, goal=goal, top=FIRST_TRIALS)
-    began = []
+    began: list[float] = []
 
     def after(study: Study, trial: FrozenTrial) -> None:
         if not began:

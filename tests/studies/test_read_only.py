@@ -38,7 +38,7 @@ def test_viewers_do_not_write(
 
     def watched(database: str, *args: object, **options: object) -> sqlite3.Connection:
         opened.append(str(database))
-        return connect(database, *args, **options)  # type: ignore[call-overload, no-any-return]
+        return connect(database, *args, **options)  # type: ignore[call-overload]
 
     monkeypatch.setattr(sqlite3, "connect", watched)
     monkeypatch.setattr(sqlite3.dbapi2, "connect", watched)

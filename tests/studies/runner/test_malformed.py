@@ -126,9 +126,10 @@ def test_a_lease_is_read_with_its_types() -> None:
 
     mine = lease(60, by_process=True)
     assert of(mine)._asdict() == mine
-    assert of({"until": 5, "pid": 7}) == (5, False, None, "")
-    for bad in ("text", 3, None, [], {}, {"until": "x"}, {"until": True}, {"until": float("nan")}):
-        assert of(bad) is None, bad
+    assert of({"until": 5, "pid": 7}) == (5, False, None, "", None)
+    bad: list[Any] = ["text", 3, None, [], {}]
+    for one in (*bad, {"until": "x"}, {"until": True}, {"until": float("nan")}):
+        assert of(one) is None, one
 
 
 @pytest.mark.parametrize("bad", ["first", 0, -3, True, 1.5, None, [2]])

@@ -14,6 +14,10 @@ from optuna.trial import FrozenTrial, TrialState
 LEASE = "neurobo:lease"
 
 
+CLOCKS = 300.0
+"""Seconds by which the clocks of two machines may differ."""
+
+
 class Lease(NamedTuple):
     """Who works on a trial and until when."""
 
@@ -24,6 +28,8 @@ class Lease(NamedTuple):
     pid: int | None = None
     place: str = ""
     """See `_place`; only with a process id."""
+    seconds: float | None = None
+    """For how long it was given; a process renews it before that."""
 
 
 def lease_of(trial: FrozenTrial) -> Lease | None:
@@ -36,12 +42,17 @@ def lease_of(trial: FrozenTrial) -> Lease | None:
         return None
     if not isinstance(pid, int) or pid < 1 or not isinstance(place, str):
         pid, place = None, ""
-    return Lease(until, found.get("by_process") is True, pid, place)
+    seconds = found.get("seconds")
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds > 0:
+        seconds = None
+    return Lease(until, found.get("by_process") is True, pid, place, seconds)
 
 
 def lease(seconds: float, *, by_process: bool) -> dict[str, Any]:
     """A lease from now on; `by_process` if it ends with this process at the latest."""
-    found: dict[str, Any] = {"until": time.time() + seconds, "by_process": by_process}
+    found: dict[str, Any] = {
+        "until": time.time() + seconds, "by_process": by_process, "seconds": seconds,
+    }  # fmt: skip
     if by_process and (place := _place(os.getpid())) is not None:
         found |= {"pid": os.getpid(), "place": place}
     return found
@@ -94,3 +105,45 @@ def seconds_left(trial: FrozenTrial) -> float:
     if held is None or is_dead(held):
         return 0.0
     return max(held.until - time.time(), 0.0)
+
+
+class Watch:
+    """Tells which leases have run out, without trust in the clocks of other machines.
+
+    A process renews its lease, which changes it. One that has not changed for as long as it was
+    given has run out, by the monotonic clock of whoever watches. A lease of a person is not
+    renewed: it runs out at its time, and days do not depend on minutes.
+    """
+
+    def __init__(self) -> None:
+        self._since: dict[int, tuple[float, float]] = {}
+        """By trial, how long its lease is and when it was first seen so."""
+
+    def has_run_out(self, trial: FrozenTrial) -> bool:
+        held = lease_of(trial)
+        if held is None:
+            return False
+        if is_dead(held):
+            return True
+        if not held.by_process or held.seconds is None:
+            return held.until < time.time()
+        until, since = self._since.get(trial.number, (math.nan, 0.0))
+        if until != held.until:
+            self._since[trial.number] = (held.until, time.monotonic())
+            return False
+        return time.monotonic() - since > held.seconds
+
+    def forget(self) -> None:
+        """Begin anew: nobody could renew a lease while the storage was away."""
+        self._since.clear()
+
+
+class Glance:
+    """The same for somebody who looks only once: clocks may differ by minutes."""
+
+    def has_run_out(self, trial: FrozenTrial) -> bool:
+        held = lease_of(trial)
+        if held is None or is_dead(held):
+            return held is not None
+        apart = CLOCKS if held.by_process and held.seconds is not None else 0.0
+        return held.until + apart < time.time()

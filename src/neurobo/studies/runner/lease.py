@@ -34,7 +34,7 @@ from neurobo.integrations.optuna.attributes import (
     replaced,
 )
 from neurobo.integrations.optuna.history import suggested
-from neurobo.integrations.optuna.leases import LEASE, is_dead, lease, lease_of, seconds_left
+from neurobo.integrations.optuna.leases import LEASE, Glance, Watch, lease
 from neurobo.space.distributions import has_value
 from neurobo.space.search_space import Space
 
@@ -103,21 +103,16 @@ def give_up_expired(
     retries: int,
     *,
     without: Container[int] = (),
-    only_dead: bool = False,
+    watch: Watch | Glance | None = None,
 ) -> list[int]:
     """Fail every trial whose lease has run out, and queue it again if it may be retried.
 
     `without` are the numbers of one's own, which a machine that slept has not renewed in time.
-    `only_dead` leaves those whose holder may live: nobody could renew a lease while the storage
-    was away.
+    `watch` is that of somebody who looks again and again.
     """
     running = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
-    held = [(t, lease_of(t)) for t in running if t.number not in without]
-    late = [
-        trial
-        for trial, one in held
-        if one is not None and (is_dead(one) if only_dead else not seconds_left(trial))
-    ]
+    watch = watch or Glance()
+    late = [t for t in running if t.number not in without and watch.has_run_out(t)]
     reason = "lost: whoever evaluated it died, or did not renew its lease"
     return [t.number for t in late if give_up(study, t, space, retries, reason)]
 

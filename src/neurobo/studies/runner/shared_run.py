@@ -29,7 +29,7 @@ from neurobo.integrations.optuna.compat import (
     stoppable,
     stored_trial,
 )
-from neurobo.integrations.optuna.leases import is_evaluated, is_unreadable, lease
+from neurobo.integrations.optuna.leases import Watch, is_evaluated, is_unreadable, lease
 from neurobo.integrations.optuna.outage import Outage
 from neurobo.integrations.optuna.storage import StorageError
 from neurobo.running.interrupts import StopFlags
@@ -73,6 +73,7 @@ class SharedBackend:
         self._outage = outage_of(study) or Outage()
         self._outage.note, self._outage.meanwhile = note, self._while_away
         self._telling: dict[int, Outcome] = {}
+        self._watch, self._watched_since = Watch(), -math.inf
         self._looked = -math.inf
         self._told_to_stop = False
         self._left_aside: set[int] = set()
@@ -91,11 +92,12 @@ class SharedBackend:
         self._looked = time.monotonic()
         with recent(self.study, JUST_READ):
             self._report_unusable()
-            # Nobody could renew a lease while the storage was away.
-            just_back = time.monotonic() - self._outage.back_since < self._seconds
+            if self._outage.back_since > self._watched_since:
+                self._watched_since = self._outage.back_since
+                self._watch.forget()
             for number in give_up_expired(
                 self.study, self._file.space, self._retries,
-                without=self.leases.held, only_dead=just_back,
+                without=self.leases.held, watch=self._watch,
             ):  # fmt: skip
                 self._note(f"trial {number} was lost: its runner died")
             self.finished = len(counting(self.study))
