@@ -24,10 +24,12 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from neurobo.errors import InvalidInput, NeuroboError
 from neurobo.integrations.optuna.compat import LOGGERS, table_names
-from neurobo.integrations.optuna.outage import MINUTES, Outage
+from neurobo.integrations.optuna.outage import MINUTES, Outage, is_away
 from neurobo.integrations.optuna.shared_storage import READS, SharedStorage
 from neurobo.integrations.optuna.tables import DIALECTS
 
+ATTEMPTS = 7
+"""How often a storage is opened before it counts as one that cannot be: 13 seconds."""
 PATIENCE = 60
 """Seconds that a writer waits for others to be done with an SQLite file."""
 
@@ -91,7 +93,7 @@ def _storage(url: str, *, read_only: bool) -> RDBStorage:
     if read_only and file is not None:
         url = URL.create("sqlite", database=f"file:{quote(str(file.absolute()))}",
                          query={"mode": "ro", "uri": "true"}).render_as_string()  # fmt: skip
-    for attempt in range(5):
+    for attempt in range(ATTEMPTS):
         try:
             # Optuna fills names in braces; those of a folder stay.
             plain = url.replace("{", "{{").replace("}", "}}")
@@ -99,10 +101,9 @@ def _storage(url: str, *, read_only: bool) -> RDBStorage:
             break
         except ArgumentError:  # no such kind of storage
             raise
-        except (SQLAlchemyError, CommandError, RuntimeError, AssertionError):
-            if (
-                attempt == 4 or read_only
-            ):  # Optuna has many ways to be surprised by half-made tables
+        # Optuna has many ways to be surprised by half-made tables; a server may be restarting.
+        except (SQLAlchemyError, CommandError, RuntimeError, AssertionError) as error:
+            if attempt >= ATTEMPTS - 1 or not (is_away(error) or attempt < 4) or read_only:
                 raise
             time.sleep(0.2 * 2**attempt)
     if file is not None and not read_only:
