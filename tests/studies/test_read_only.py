@@ -49,8 +49,7 @@ def test_viewers_do_not_write(
     done = CliRunner().invoke(app, [command, str(finished.path), *where])
     assert done.exception is None, (done.exception, done.output)
     assert database.read_bytes() == before
-    assert opened
-    assert all("mode=ro" in name or "uri" in name for name in opened if "file:" in name)
+    assert any("mode=ro" in name for name in opened), opened
 
 
 def test_a_study_that_is_opened_for_looking_cannot_be_changed(finished: StudyFile) -> None:
