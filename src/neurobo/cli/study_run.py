@@ -104,6 +104,7 @@ def run(
     reach, on many.
     """
     from neurobo.integrations.optuna.attributes import INTERRUPTED
+    from neurobo.running.compilation_cache import ForgetOutgrown
     from neurobo.studies.runner import shared_run as runner
     from neurobo.studies.runner.live import display
     from neurobo.studies.runner.shared_run import STOPPED
@@ -121,7 +122,9 @@ def run(
         shown[0].note(text)
 
     runner.check_runnable(study_file)
-    study, why = runner.run(study_file, workers=workers, display=show, note=note)
+    study, why = runner.run(
+        study_file, workers=workers, display=show, note=note, callbacks=(ForgetOutgrown(),)
+    )
     from neurobo.analysis.tally import Tally, as_dict, short
 
     try:

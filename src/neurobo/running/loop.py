@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any, Protocol
 
 import numpy as np
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
+from optuna.exceptions import UpdateFinishedTrialError
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
 
@@ -75,6 +76,10 @@ class TrialBackend(Protocol):
         """A trial that will not be evaluated to its end."""
         ...
 
+    def release(self, trial: Trial) -> None:
+        """A trial that others have given up: it is not this run's any more."""
+        ...
+
     def wait_for_others(self) -> bool:
         """Whether trials that others evaluate are worth waiting for; waits a little if so."""
         ...
@@ -123,6 +128,9 @@ class LocalBackend:
             self.study, trial, TrialState.FAIL,
             user_attrs={FAILURE: reason}, constraints=constraints,
         )  # fmt: skip
+
+    def release(self, trial: Trial) -> None:
+        pass
 
     def wait_for_others(self) -> bool:
         return False
@@ -261,8 +269,13 @@ class Run:
             return False
         self.left_to_ask -= 1
         began = time.perf_counter()
-        with deferred():
-            params = suggest_all(trial, space)
+        try:
+            with deferred():
+                params = suggest_all(trial, space)
+        except UpdateFinishedTrialError:  # this process slept, and others have given the trial up
+            self.ready.pop()
+            self.backend.release(trial)
+            return False
         self.suggesting.append(time.perf_counter() - began)
         self.ready[-1] = (trial, params)
         return False
@@ -272,7 +285,8 @@ class Run:
         self.running[trial.number] = (trial, time.perf_counter())
         point = self.space.point(params)
         if self.space.pool is not None and self.space.pool.ids is not None:
-            trial.set_user_attr(ID, point)
+            with suppress(UpdateFinishedTrialError):  # its result will come late
+                trial.set_user_attr(ID, point)
         self.failures.begin(trial.number)
         self.workers.start(point, trial.number)
 

@@ -23,7 +23,7 @@ import neurobo
 from neurobo.analysis.tally import Tally
 from neurobo.integrations.optuna.attributes import FAILURE, void_numbers
 from neurobo.integrations.optuna.leases import LEASE, lease
-from neurobo.running.loop import ask
+from neurobo.running.loop import ask, suggest_all
 from neurobo.running.progress import Silent
 from neurobo.studies.file.study_file import StudyFile
 from neurobo.studies.runner import shared_run as runner
@@ -156,6 +156,24 @@ def test_a_runner_does_not_give_up_its_own_trials(tmp_path: Path) -> None:
     trial = new_trial(study, file.space, {"until": time.time() - 1})
     assert give_up_expired(study, file.space, 1, without={trial.number}) == []
     assert give_up_expired(study, file.space, 1) == [0]
+
+
+def test_a_runner_that_slept_while_it_suggested_goes_on_with_another_trial(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Meanwhile its lease has run out, and another runner has given its trial up."""
+    file = read(tmp_path, trials=3, top="n_startup_trials = 9\n")
+    rival, slept = open_study(file), []
+
+    def sleepy(trial: optuna.Trial, space: Any) -> dict[str, Any]:
+        if trial.number == 1 and not slept:
+            slept.append(give_up(rival, rival.trials[1], space, 1, "lost: it slept"))
+        return suggest_all(trial, space)
+
+    monkeypatch.setattr("neurobo.running.loop.suggest_all", sleepy)
+    study = _run(file)
+    assert slept == [True]
+    assert [t.state.name for t in study.trials] == ["COMPLETE", "FAIL", "COMPLETE", "COMPLETE"]
 
 
 def test_a_renewed_lease_does_not_run_out(tmp_path: Path) -> None:

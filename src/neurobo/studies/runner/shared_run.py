@@ -6,7 +6,7 @@ import math
 import random
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 
 from optuna.exceptions import UpdateFinishedTrialError
 from optuna.study import Study
@@ -158,11 +158,16 @@ class SharedBackend:
         if before < self._file.table.budget.trials:
             return trial
         self.leases.release(trial)
-        finish_trial(
-            self.study, trial, TrialState.FAIL,
-            user_attrs={FAILURE: NOT_NEEDED}, system_attrs={VOID: True},
-        )  # fmt: skip
+        with suppress(UpdateFinishedTrialError):
+            finish_trial(
+                self.study, trial, TrialState.FAIL,
+                user_attrs={FAILURE: NOT_NEEDED}, system_attrs={VOID: True},
+            )  # fmt: skip
         return None
+
+    def release(self, trial: Trial) -> None:
+        self._note(f"trial {trial.number} was given up by others before it had a point")
+        self.leases.release(trial)
 
     def tell(self, trial: Trial, outcome: Outcome) -> FrozenTrial | None:
         self._telling = {trial.number: outcome}
