@@ -163,7 +163,7 @@ def test_a_runner_that_slept_while_it_suggested_goes_on_with_another_trial(
 ) -> None:
     """Meanwhile its lease has run out, and another runner has given its trial up."""
     file = read(tmp_path, trials=3, top="n_startup_trials = 9\n")
-    rival, slept = open_study(file), []
+    rival, slept = open_study(file), list[bool]()
 
     def sleepy(trial: optuna.Trial, space: Any) -> dict[str, Any]:
         if trial.number == 1 and not slept:
