@@ -137,8 +137,10 @@ def _fuzz(name: str, examples: int) -> dict[str, int]:
 
     # Other spaces for every algorithm, and the same ones in every run.
     @hypothesis.seed(zlib.crc32(name.encode()))
-    @settings(derandomize=False, max_examples=examples, deadline=None, suppress_health_check=list(HealthCheck),
-              database=None)  # fmt: skip
+    @settings(
+        derandomize=False, max_examples=examples, deadline=None, database=None,
+        suppress_health_check=list(HealthCheck),
+    )  # fmt: skip
     @given(spaces(), units, st.lists(values, min_size=6, max_size=6), st.integers(0, 2**31))
     def one(makes: list[Make], rows: list[list[float]], told: list[Any], seed: int) -> None:
         came = _try(name, makes, rows, told, seed)
