@@ -12,6 +12,7 @@ import warnings
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import hypothesis
@@ -55,7 +56,7 @@ def floats(draw: st.DrawFn) -> Make:
     if kind == "log":
         low, high = sorted((abs(low) or 1.0, abs(high)))
     log, step = kind in ("log", "any"), draw(steps) if kind in ("step", "any") else None
-    return lambda: neurobo.Float(low, high, log=log, step=step)
+    return partial(neurobo.Float, low, high, log=log, step=step)
 
 
 @st.composite
@@ -65,12 +66,12 @@ def ints(draw: st.DrawFn) -> Make:
     if kind == "log":
         low, high = sorted((abs(low) or 1, abs(high) or 1))
     log, step = kind in ("log", "any"), draw(st.integers(1, 9)) if kind in ("step", "any") else 1
-    return lambda: neurobo.Int(low, high, log=log, step=step)
+    return partial(neurobo.Int, low, high, log=log, step=step)
 
 
 def categories(columns: int) -> st.SearchStrategy[Make]:
     found = st.lists(choice, min_size=columns, max_size=columns, unique_by=repr)
-    return found.map(lambda given: lambda: neurobo.Categorical(given))
+    return found.map(lambda given: partial(neurobo.Categorical, given))
 
 
 @st.composite

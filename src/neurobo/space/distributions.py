@@ -22,8 +22,6 @@ SMALLEST = 1e-300
 """Half the width of the narrowest range: below, floats lose their digits."""
 MOST_STEPS = 1e7
 """More steps than this from 0 to a bound, and Optuna refuses values by their rounding errors."""
-WHOLE = 2**53
-"""Larger whole numbers are not floats, which Optuna stores."""
 
 
 def float_range(
@@ -45,11 +43,7 @@ def float_range(
 def int_range(low: int, high: int, *, log: bool = False, step: int = 1) -> IntDistribution:
     """An integer parameter in [low, high]; `neurobo.Int`. Returns Optuna's own distribution."""
     _check_bounds(low, high, log)
-    if max(abs(low), abs(high)) > WHOLE:
-        raise InvalidInput(
-            f"`low` and `high` must be whole numbers that a float can hold, at most 2**53 in size, "
-            f"got low={low}, high={high}"
-        )
+    _check_counted(low, high, log)
     if low != int(low) or high != int(high):
         raise InvalidInput(f"`low` and `high` must be whole, got low={low}, high={high}")
     if low > high:
@@ -102,8 +96,8 @@ def check_distribution(name: str, given: BaseDistribution) -> None:
             raise InvalidInput(f"bounds of {name!r} must be finite, got {given}")
         if not given.single():
             _check_resolved(given.low, given.high, given.log, given.step, name)
-    elif isinstance(given, IntDistribution) and max(abs(given.low), abs(given.high)) > WHOLE:
-        raise InvalidInput(f"bounds of {name!r} must be at most 2**53 in size, got {given}")
+    elif isinstance(given, IntDistribution):
+        _check_counted(given.low, given.high, given.log, name)
 
 
 def _check_different(choices: Sequence[Any], name: str = "") -> None:
@@ -132,6 +126,16 @@ def _check_resolved(low: float, high: float, log: bool, step: float | None, name
         raise InvalidInput(
             f"{_of(name)}`step` must be at least 1e-7 of the larger bound, so that floats can tell "
             f"the steps apart, got step={step} with low={low}, high={high}"
+        )
+
+
+def _check_counted(low: int, high: int, log: bool, name: str = "") -> None:
+    """Refuse whole numbers that floats, or their logarithms, cannot tell apart."""
+    most = 40 if log else 53
+    if max(abs(low), abs(high)) > 2**most:
+        raise InvalidInput(
+            f"{_of(name)}whole numbers must be at most 2**{most} in size"
+            f"{' in a log range' if log else ''}, got low={low}, high={high}"
         )
 
 
