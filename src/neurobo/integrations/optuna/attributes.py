@@ -43,7 +43,7 @@ ATTEMPT = "attempt"
 """The user attribute that counts how often the point was begun."""
 ID = "id"
 """The user attribute with the id of a pool's candidate."""
-RESERVED = frozenset({FAILURE, RETRY_OF, CORRECTION_OF, LATE_FOR, OUTPUT, SOURCE, ATTEMPT, ID})
+RESERVED = frozenset({FAILURE, RETRY_OF, CORRECTION_OF, LATE_FOR, OUTPUT, SOURCE, ATTEMPT})
 """User attributes that mean something to neurobo: objectives may not set them."""
 MEMBER = "neurobo:member"
 """The system attribute with the member of a portfolio that proposed the trial."""
