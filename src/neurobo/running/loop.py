@@ -4,28 +4,25 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
 
 import numpy as np
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
 from optuna.exceptions import UpdateFinishedTrialError
 from optuna.study import Study
-from optuna.trial import FrozenTrial, Trial, TrialState
+from optuna.trial import FrozenTrial, Trial
 
 from neurobo.errors import EvaluationFailed
-from neurobo.integrations.optuna.attributes import FAILURE, ID, INTERRUPTED, counting, mark_void
+from neurobo.integrations.optuna.attributes import ID, INTERRUPTED, mark_void
 from neurobo.integrations.optuna.compat import (
     bundled,
-    finish_trial,
-    outage_of,
     recent,
     stop_requested,
-    stored_trial,
 )
 from neurobo.integrations.optuna.history import trials_of_study
-from neurobo.integrations.optuna.outage import is_away
+from neurobo.running.backends import TrialBackend
 from neurobo.running.failures import Failures
 from neurobo.running.interrupts import deferred, remembered
 from neurobo.running.progress import Progress
@@ -34,124 +31,12 @@ from neurobo.space.search_space import Params, Space
 from neurobo.suggestion import is_exhausted
 
 Callback = Callable[[Study, FrozenTrial], None]
-LEAVING = 10.0
-"""Seconds that a run which ends waits for its storage."""
 JUST_READ = 0.5
 """Seconds that a study's trials may be old for a suggestion: that the point is free is checked when
 it is stored."""
 AHEAD = 0.05
 """A suggestion is made while all workers are busy, if making one takes more than this share of an
 evaluation: it then lacks the newest result, but no worker has to wait for it."""
-
-
-class TrialBackend(Protocol):
-    """Where a run's trials live."""
-
-    study: Study
-    finished: int
-    """Trials that have ended and count."""
-
-    @property
-    def patience(self) -> float | None:
-        """Seconds after which the loop looks around again while it waits; None: no need."""
-        ...
-
-    def look_around(self) -> None:
-        """See what others have done meanwhile."""
-        ...
-
-    def begun(self, own: int) -> int:
-        """How many trials have ended or begun; `own` are those of this run that have not ended."""
-        ...
-
-    def ask(self) -> Trial | None:
-        """A new trial, or None if others were faster and the last one is already begun."""
-        ...
-
-    def tell(self, trial: Trial, outcome: Outcome) -> FrozenTrial | None:
-        """None if the trial was not this run's any more."""
-        ...
-
-    def abandon(self, trial: Trial, reason: str) -> None:
-        """A trial that will not be evaluated to its end."""
-        ...
-
-    def release(self, trial: Trial) -> None:
-        """A trial that others have given up: it is not this run's any more."""
-        ...
-
-    def wait_for_others(self) -> bool:
-        """Whether trials that others evaluate are worth waiting for; waits a little if so."""
-        ...
-
-    def leaving(self) -> AbstractContextManager[None]:
-        """The run ends in this block, and does not wait for a storage that is away."""
-        ...
-
-
-class LocalBackend:
-    """A study that nobody else works on."""
-
-    patience = None
-
-    def __init__(self, study: Study) -> None:
-        self.study = study
-        self.finished = len(counting(study))
-
-    def look_around(self) -> None:
-        pass
-
-    def begun(self, own: int) -> int:
-        return self.finished + own
-
-    def ask(self) -> Trial | None:
-        return self.study.ask()
-
-    def tell(self, trial: Trial, outcome: Outcome) -> FrozenTrial | None:
-        self.finished += 1
-        if outcome.failure:
-            self._fail(trial, outcome.failure, outcome.constraints)
-        else:
-            finish_trial(
-                self.study, trial, TrialState.COMPLETE, [outcome.value],
-                constraints=outcome.constraints,
-            )  # fmt: skip
-        return stored_trial(self.study, trial)
-
-    def abandon(self, trial: Trial, reason: str) -> None:
-        self._fail(trial, reason)
-
-    def _fail(
-        self, trial: Trial, reason: str, constraints: Mapping[str, float] | None = None
-    ) -> None:
-        finish_trial(
-            self.study, trial, TrialState.FAIL,
-            user_attrs={FAILURE: reason}, constraints=constraints,
-        )  # fmt: skip
-
-    def release(self, trial: Trial) -> None:
-        pass
-
-    def wait_for_others(self) -> bool:
-        return False
-
-    def leaving(self) -> AbstractContextManager[None]:
-        return not_waiting(self.study)
-
-
-@contextmanager
-def not_waiting(study: Study) -> Iterator[None]:
-    """Leave the block if the storage is away; a run that ends does not wait for it any more."""
-    outage = outage_of(study)
-    if outage is None:
-        yield
-        return
-    with outage.impatient(0.0 if outage.away else LEAVING):
-        try:
-            yield
-        except Exception as error:
-            if not is_away(error):
-                raise
 
 
 class Run:

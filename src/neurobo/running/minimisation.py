@@ -20,9 +20,10 @@ from neurobo.integrations.optuna.compat import outage_of, stoppable
 from neurobo.integrations.optuna.sampler import NeuroSampler
 from neurobo.integrations.optuna.storage import check_same, explained, opened, public_url, silent
 from neurobo.physics.laws import Physics
+from neurobo.running.backends import LocalBackend
 from neurobo.running.failures import Failures, MaxFailures
 from neurobo.running.initial_points import enqueue, initial_points
-from neurobo.running.loop import Callback, LocalBackend, Run
+from neurobo.running.loop import Callback, Run
 from neurobo.running.progress import Progress, Silent, Terminal
 from neurobo.running.workers import Caught, workers_for
 from neurobo.search.initial_design import start_size

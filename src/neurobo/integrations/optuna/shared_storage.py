@@ -30,15 +30,13 @@ from neurobo.integrations.optuna.outage import Outage
 READS = "neurobo_reads"
 """The execution option of a connection that will not write."""
 TOKEN = "neurobo:token"
-"""The system attribute that tells a trial which was stored, although the connection broke before
-the answer came, from one that was not."""
+"""The system attribute by which a trial is known that was stored without an acknowledgement."""
 
 
 class _Here(threading.local):
     """What a thread is doing."""
 
-    age = 0.0
-    """Seconds that a read may be old."""
+    age = 0.0  # seconds that a read may be old
     params: dict[int, dict[str, tuple[float, BaseDistribution]]] | None = None
     """Parameters by trial that wait for their transaction."""
 
@@ -113,7 +111,7 @@ class SharedStorage(_CachedStorage):
         if known is None:
             return self._backend.get_trial(trial_id)
         with self._reading() as connection:
-            return tables.read_trial(connection, known[0], trial_id)
+            return self._stored(connection, trial_id)
 
     # Trials --------------------------------------------------------------------------------------
 
@@ -154,8 +152,8 @@ class SharedStorage(_CachedStorage):
         return True
 
     def _stored(self, connection: Connection, trial_id: int) -> FrozenTrial:
-        study_id, _ = self._trial_id_to_study_id_and_number[trial_id]
-        return tables.read_trial(connection, study_id, trial_id)
+        known = self._trial_id_to_study_id_and_number[trial_id]
+        return tables.read_trial(connection, known[0], trial_id)
 
     def store_if_free(
         self,
@@ -263,8 +261,6 @@ class SharedStorage(_CachedStorage):
         for trial in study.trials.values():
             for name, distribution in trial.distributions.items():
                 study.param_distribution.setdefault(name, distribution)
-
-    # Attributes and states -----------------------------------------------------------------------
 
     def set_study_system_attr(self, study_id: int, key: str, value: Any) -> None:
         self._backend.set_study_system_attr(study_id, key, value)

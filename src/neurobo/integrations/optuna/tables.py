@@ -12,30 +12,12 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
+import sqlalchemy as sql
 from optuna.distributions import BaseDistribution, distribution_to_json, json_to_distribution
 from optuna.exceptions import UpdateFinishedTrialError
 from optuna.storages._rdb.models import BaseModel, TrialIntermediateValueModel, TrialValueModel
 from optuna.trial import FrozenTrial, TrialState
-from sqlalchemy import (
-    ColumnElement,
-    CompoundSelect,
-    Connection,
-    Float,
-    Integer,
-    Select,
-    String,
-    Table,
-    and_,
-    cast,
-    func,
-    insert,
-    literal,
-    null,
-    or_,
-    select,
-    union_all,
-    update,
-)
+from sqlalchemy import ColumnElement, CompoundSelect, Connection, Select, Table
 from sqlalchemy.dialects import postgresql, sqlite
 
 DIALECTS: dict[str, Callable[[Table], Any]] = {
@@ -57,7 +39,7 @@ STUDY_SYSTEM = _TABLES["study_system_attributes"]
 def changed(after: int, unfinished: Collection[int]) -> ColumnElement[bool]:
     """The trials of a study that may have changed: those whose id is above `after`, and others that
     had not ended."""
-    return or_(TRIALS.c.trial_id > after, TRIALS.c.trial_id.in_(sorted(unfinished)))
+    return sql.or_(TRIALS.c.trial_id > after, TRIALS.c.trial_id.in_(sorted(unfinished)))
 
 
 def read_trial(connection: Connection, study_id: int, trial_id: int) -> FrozenTrial:
@@ -69,8 +51,8 @@ def read_trials(
     connection: Connection, study_id: int, which: ColumnElement[bool]
 ) -> tuple[list[FrozenTrial], dict[str, Any]]:
     """Trials of a study, and its system attributes."""
-    wanted = and_(TRIALS.c.study_id == study_id, which)
-    rows = connection.execute(select(TRIALS).where(wanted).order_by(TRIALS.c.trial_id)).all()
+    wanted = sql.and_(TRIALS.c.study_id == study_id, which)
+    rows = connection.execute(sql.select(TRIALS).where(wanted).order_by(TRIALS.c.trial_id)).all()
     parts: dict[int, dict[str, dict[Any, Any]]] = {
         row.trial_id: {"params": {}, "distributions": {}, "user": {}, "system": {}, "value": {},
                        "step": {}}
@@ -87,17 +69,23 @@ def read_trials(
 
 def _parts(study_id: int, wanted: ColumnElement[bool]) -> CompoundSelect[Any]:
     """Everything that belongs to the wanted trials, as one statement of equal columns."""
-    ids = select(TRIALS.c.trial_id).where(wanted).scalar_subquery()
+    ids = sql.select(TRIALS.c.trial_id).where(wanted).scalar_subquery()
 
     def part(kind: str, t: Table, key: Any, text: Any, number: Any, place: Any) -> Select[Any]:
-        columns = (cast(key, String), cast(text, String), cast(number, Float(53)))
+        columns = (
+            sql.cast(key, sql.String),
+            sql.cast(text, sql.String),
+            sql.cast(number, sql.Float(53)),
+        )
         owner = t.c.study_id == study_id if kind == "study" else t.c.trial_id.in_(ids)
         whose = t.c.study_id if kind == "study" else t.c.trial_id
-        return select(literal(kind), whose, *columns, cast(place, Integer)).where(owner)
+        return sql.select(sql.literal(kind), whose, *columns, sql.cast(place, sql.Integer)).where(
+            owner
+        )
 
-    none = null()
+    none = sql.null()
     params, values, steps = PARAMS.c, VALUES.c, STEPS.c
-    return union_all(
+    return sql.union_all(
         part("params", PARAMS, params.param_name, params.distribution_json, params.param_value,
              params.param_id),
         part("value", VALUES, values.value_type, none, values.value, values.objective),
@@ -177,7 +165,7 @@ def _utc(moment: datetime | None = None) -> datetime:
 
 def lock_study(connection: Connection, study_id: int) -> None:
     """Let no other transaction that locks the study run until this one has ended."""
-    wanted = select(STUDIES.c.study_id).where(STUDIES.c.study_id == study_id)
+    wanted = sql.select(STUDIES.c.study_id).where(STUDIES.c.study_id == study_id)
     if connection.execute(wanted.with_for_update()).scalar() is None:
         raise KeyError("Record does not exist.")
 
@@ -185,7 +173,7 @@ def lock_study(connection: Connection, study_id: int) -> None:
 def trial_with(connection: Connection, study_id: int, key: str, value: Any) -> int | None:
     """The id of the trial that has a system attribute with this value."""
     found = connection.execute(
-        select(TRIALS.c.trial_id).join(SYSTEM)
+        sql.select(TRIALS.c.trial_id).join(SYSTEM)
         .where(TRIALS.c.study_id == study_id, SYSTEM.c.key == key)
         .where(SYSTEM.c.value_json == json.dumps(value))
     )  # fmt: skip
@@ -194,10 +182,10 @@ def trial_with(connection: Connection, study_id: int, key: str, value: Any) -> i
 
 def insert_trial(connection: Connection, study_id: int, template: FrozenTrial) -> int:
     """A new trial with all that its template has; the study must be locked. Returns its id."""
-    before = select(func.count()).select_from(TRIALS).where(TRIALS.c.study_id == study_id)
+    before = sql.select(sql.func.count()).select_from(TRIALS).where(TRIALS.c.study_id == study_id)
     started, ended = template.datetime_start, template.datetime_complete
     trial_id: int = connection.execute(
-        insert(TRIALS).returning(TRIALS.c.trial_id).values(
+        sql.insert(TRIALS).returning(TRIALS.c.trial_id).values(
             study_id=study_id,
             number=before.scalar_subquery(),
             state=template.state,
@@ -214,16 +202,16 @@ def insert_trial(connection: Connection, study_id: int, template: FrozenTrial) -
     put_attributes(connection, SYSTEM, [trial_id], template.system_attrs)
     for step, value in template.intermediate_values.items():
         stored, kind = TrialIntermediateValueModel.intermediate_value_to_stored_repr(value)
-        connection.execute(insert(STEPS).values(
+        connection.execute(sql.insert(STEPS).values(
             trial_id=trial_id, step=step, intermediate_value=stored, intermediate_value_type=kind,
         ))  # fmt: skip
     return trial_id
 
 
-def state_of(connection: Connection, trial_id: int, *, lock: bool = True) -> TrialState:
+def state_of(connection: Connection, trial_id: int) -> TrialState:
     """The state of a trial that nobody else may change until the transaction has ended."""
-    wanted = select(TRIALS.c.state).where(TRIALS.c.trial_id == trial_id)
-    found = connection.execute(wanted.with_for_update() if lock else wanted).scalar()
+    wanted = sql.select(TRIALS.c.state).where(TRIALS.c.trial_id == trial_id).with_for_update()
+    found = connection.execute(wanted).scalar()
     if found is None:
         raise KeyError("Record does not exist.")
     return TrialState(found)
@@ -241,7 +229,7 @@ def set_state(connection: Connection, trial_id: int, state: TrialState) -> None:
     elif state.is_finished():
         moments["datetime_complete"] = _utc()
     connection.execute(
-        update(TRIALS).where(TRIALS.c.trial_id == trial_id).values(state=state, **moments)
+        sql.update(TRIALS).where(TRIALS.c.trial_id == trial_id).values(state=state, **moments)
     )
 
 
@@ -297,11 +285,11 @@ def renew_attribute(
     connection: Connection, trial_ids: Collection[int], key: str, value: Any
 ) -> None:
     """Change a system attribute of those of the trials that are running."""
-    running = select(TRIALS.c.trial_id).where(
+    running = sql.select(TRIALS.c.trial_id).where(
         TRIALS.c.trial_id.in_(sorted(trial_ids)), TRIALS.c.state == TrialState.RUNNING
     )
     connection.execute(
-        update(SYSTEM)
+        sql.update(SYSTEM)
         .where(SYSTEM.c.key == key, SYSTEM.c.trial_id.in_(running.scalar_subquery()))
         .values(value_json=json.dumps(value))
     )

@@ -32,8 +32,9 @@ from neurobo.integrations.optuna.compat import (
 from neurobo.integrations.optuna.leases import Watch, is_evaluated, is_unreadable, lease
 from neurobo.integrations.optuna.outage import Outage
 from neurobo.integrations.optuna.storage import StorageError
+from neurobo.running.backends import not_waiting
 from neurobo.running.interrupts import StopFlags
-from neurobo.running.loop import JUST_READ, Callback, Run, not_waiting
+from neurobo.running.loop import JUST_READ, Callback, Run
 from neurobo.running.progress import Progress
 from neurobo.running.workers import Outcome
 from neurobo.studies.file.study_file import StudyFile
