@@ -5,7 +5,7 @@ READY := .venv/.ready
 BENCH := .venv/.ready-bench
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test test-quick durations hebo test-slow test-peers test-wheel lint format bench bench-solver bench-smoke bench-latency bench-results bench-papers scoreboard clean help
+.PHONY: demo test test-quick durations hebo test-slow test-faults test-peers test-wheel lint format bench bench-solver bench-smoke bench-latency bench-results bench-papers scoreboard clean help
 
 help:                ## list the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*##/\t/'
@@ -41,6 +41,9 @@ test-peers: $(BENCH)  ## the tests that need the bench extra: real peers, COCO, 
 
 test-slow: $(READY)  ## statistics and long runs, of every algorithm (half an hour on two cores)
 	$(BIN)/python -m pytest -n 2 -m slow
+
+test-faults: $(READY)  ## fleets killed and restarted, state machines, fuzzing (half an hour; PostgreSQL)
+	$(BIN)/python -m pytest -n 0 -s -m faults tests/faults
 
 test-wheel: $(READY)  ## build the packages and follow README and quickstart in an empty environment
 	$(BIN)/python tests/wheel.py

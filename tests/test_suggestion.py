@@ -359,3 +359,10 @@ def test_options_work(options: dict[str, Any]) -> None:
     algorithm = neurobo.NeuralGreedy(width=32, **options)
     (point,) = neurobo.suggest(FLOATS, _history(FLOATS, 6), algorithm=algorithm, seed=0)
     assert point.keys() == FLOATS.keys()
+
+
+def test_a_space_of_one_point_is_exhausted_before_a_model_is_fitted() -> None:
+    """Failures at the only point there is were to be learned from no column at all."""
+    history = [*4 * [({"n": 0}, None)], *2 * [({"n": 0}, 0.0)]]
+    with pytest.raises(SpaceExhausted, match="all 1 are evaluated or pending"):
+        neurobo.suggest({"n": neurobo.Int(0, 0)}, history, algorithm="neural-greedy", seed=0)

@@ -27,7 +27,7 @@ from neurobo.algorithm.protocols import (
 )
 from neurobo.data.observations import CRASH, Data
 from neurobo.data.trials import Trials
-from neurobo.errors import InvalidInput
+from neurobo.errors import InvalidInput, SpaceExhausted
 from neurobo.search.initial_design import start_point
 from neurobo.search.optimiser import minimise
 from neurobo.space.search_space import Params, Space
@@ -68,6 +68,11 @@ def next_points(space: Space, trials: Trials, plan: Plan, numbers: Sequence[int]
     proposals: list[Proposal] = []
     decisions: dict[int, Decision] = {}
     for i, number in enumerate(numbers):
+        if not trials.repeats and is_exhausted(space, trials):  # before any model is fitted
+            raise SpaceExhausted(
+                f"every point of the space must be evaluated only once, and all {space.size:.0f} "
+                "are evaluated or pending"
+            )
         data = Data.of(space, trials)  # 1 encode
         begun, member = len(trials.params) + len(trials.pending), ""
         if begun < plan.n_start or (plan.n_start and data.n == 0):

@@ -199,6 +199,22 @@ def test_bad_spaces_are_refused_with_rule_and_value(space: Any, message: str) ->
         (lambda: neurobo.Categorical([]), "must not be empty, got none"),
         (lambda: neurobo.Categorical([1, 1]), "different from each other, got [1, 1]"),
         (lambda: neurobo.Categorical([[1]]), "got [1] (list)"),
+        (lambda: neurobo.Categorical([1, True]), "got [1, True]; 1, 1.0 and True are equal"),
+        (lambda: neurobo.Categorical([1, 1.0]), "got [1, 1.0]; 1, 1.0 and True are equal"),
+        (lambda: neurobo.Categorical([0, False]), "got [0, False]; 1, 1.0 and True are equal"),
+        (lambda: neurobo.Float(0.0, 5e-324), "floats must be able to divide the range"),
+        (lambda: neurobo.Float(1.0, 1.0 + 2**-50), "floats must be able to divide the range"),
+        (lambda: neurobo.Float(1.0, 1.0 + 2**-50, log=True), "able to divide the range"),
+        (lambda: neurobo.Float(-1e9, 1e9, step=1e-3), "at least 1e-7 of the larger bound"),
+        (
+            lambda: neurobo.Int(0, 2**60),
+            "at most 2**53 in size, got low=0, high=11529",
+        ),
+        (lambda: neurobo.Int(2**53 - 1, 2**53, log=True), "at most 2**40 in size in a log range"),
+        (lambda: Space.of({"c": CategoricalDistribution([1, True])}), "c: `choices` must be"),
+        (lambda: Space({"c": CategoricalDistribution([1, True])}), "c: `choices` must be"),
+        (lambda: Space({"x": FloatDistribution(0.0, 5e-324)}), "x: floats must be able"),
+        (lambda: Space({"n": IntDistribution(0, 2**60)}), "n: whole numbers must be at most 2**53"),
     ],
 )
 def test_bad_parameters_are_refused(make: Any, message: str) -> None:

@@ -12,16 +12,17 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from neurobo.integrations.optuna.attributes import (
-    FAILURE,
-    INTERRUPTED,
     VOID,
+    attempt_of,
+    constraints_of,
     counting,
     is_feasible,
+    is_interrupted,
     least_violating,
     replaced,
 )
 from neurobo.integrations.optuna.history import sign_of
-from neurobo.integrations.optuna.leases import ATTEMPT, is_leased, seconds_left
+from neurobo.integrations.optuna.leases import is_leased, seconds_left
 
 SPARKS = "▁▂▃▄▅▆▇█"
 
@@ -72,7 +73,7 @@ class Tally:
 
     @property
     def constrained(self) -> bool:
-        return any(t.constraints for t in self.complete)
+        return any(constraints_of(t) for t in self.complete)
 
     def lower(self, trial: FrozenTrial) -> float:
         """The trial's value turned so that lower is better."""
@@ -90,7 +91,7 @@ class Tally:
 
     @property
     def retried(self) -> int:
-        return sum(int(t.user_attrs.get(ATTEMPT, 1)) > 1 for t in self.trials)
+        return sum(attempt_of(t) > 1 for t in self.trials)
 
     def best_so_far(self) -> list[tuple[int, float]]:
         """Number and value of every trial that was better than all before."""
@@ -117,7 +118,7 @@ class Tally:
 
 def _was_evaluated(trial: FrozenTrial) -> bool:
     """Whether a trial whose place another one has taken had been evaluated to its end."""
-    return VOID not in trial.system_attrs and trial.user_attrs.get(FAILURE) != INTERRUPTED
+    return VOID not in trial.system_attrs and not is_interrupted(trial)
 
 
 def elapsed(trial: FrozenTrial, now: datetime) -> float:

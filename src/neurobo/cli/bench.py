@@ -11,6 +11,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from neurobo.cli import interruptible
+
 if TYPE_CHECKING:
     from neurobo.bench.records import Job, Store
 
@@ -112,7 +114,7 @@ def run(
                 f"Note: {old} of the finished runs were made with other versions of their "
                 "packages; another --folder keeps them apart."
             )
-        with watching(todo) as display:
+        with watching(todo) as display, interruptible():
             harness.run_all(todo, store, processes=jobs, timeout=timeout, display=display)
     broken = [r for r in store.read() if r.error and r.job in set(todo)]
     for record in broken:

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
+from neurobo.cli import interruptible
 from neurobo.cli.shared import AsJson, out
 from neurobo.errors import InvalidInput, MissingPackage, NeuroboError, check_count
 
@@ -69,7 +70,8 @@ def _tank(trials: int, seed: int, algorithm: str, as_json: bool) -> None:
             "Tuning the controller of a heated tank that goes to 60 °C and through a cold spell.\n"
             "Lower is better: mean error in °C, plus overshoot and wear.\n"
         )
-    study = minimize(tank, SPACE, trials, algorithm=algorithm, seed=seed, progress=not as_json)
+    with interruptible():
+        study = minimize(tank, SPACE, trials, algorithm=algorithm, seed=seed, progress=not as_json)
     finished = [t for t in study.trials if t.value is not None]
     if not finished:
         raise NeuroboError("the best point needs at least one evaluation, got none")

@@ -38,12 +38,14 @@ def read_file(path: Path) -> StudyFile:
     return read_study(path)
 
 
-def open_file(path: Path, *, create: bool = False) -> tuple[StudyFile, Study]:
+def open_file(
+    path: Path, *, create: bool = False, read_only: bool = False
+) -> tuple[StudyFile, Study]:
     """A study file and its study."""
     from neurobo.studies.runner.store import open_study
 
     file = read_file(path)
-    return file, open_study(file, create=create)
+    return file, open_study(file, create=create, read_only=read_only)
 
 
 def check_target(path: Path | None) -> None:

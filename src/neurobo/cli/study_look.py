@@ -38,7 +38,7 @@ def _tallied(file: Path) -> tuple[StudyFile, Tally]:
     """A study file, and how its trials stand."""
     from neurobo.analysis.tally import Tally
 
-    study_file, study = open_file(file)
+    study_file, study = open_file(file, read_only=True)
     return study_file, Tally.of(study)
 
 
@@ -177,7 +177,7 @@ def explain(
     from neurobo.studies.reporting.findings import Findings
     from neurobo.studies.reporting.sentences import SHARES, story, summary
 
-    found = Findings.of(*open_file(file))
+    found = Findings.of(*open_file(file, read_only=True))
     told = found.explanation
     bounds = _theory(found.belief) if theory and found.belief is not None else None
     if as_json:
@@ -221,7 +221,7 @@ def _theory(belief: Surrogate) -> Theory:
 
 def _open_to_write(file: Path, to: Path | None, ending: str) -> tuple[StudyFile, Study, Path]:
     """A study, and where to write about it: beside its file, unless the user says where."""
-    study_file, study = open_file(file)
+    study_file, study = open_file(file, read_only=True)
     return study_file, study, to or study_file.path.with_suffix(ending)
 
 

@@ -21,12 +21,16 @@ from neurobo.cli.shared import (
     say,
     trial_number,
 )
-from neurobo.errors import InvalidInput
+from neurobo.errors import InvalidInput, NeuroboError
 
 if TYPE_CHECKING:
     from optuna.study import Study
 
     from neurobo.analysis.tally import Tally
+
+
+ROWS = 200
+"""Parameters that `check` lists on a terminal."""
 
 
 def init(
@@ -73,8 +77,10 @@ def check(file: File = DEFAULT, as_json: AsJson = False) -> None:
     for name, text in words.items():
         table.add_row(name, plain(text))
         if name == "space":
-            for row in rows:
+            for row in rows[:ROWS]:
                 table.add_row("", plain(f"{row['name']}: {row['values']}"))
+            if len(rows) > ROWS:
+                table.add_row("", f"and {len(rows) - ROWS} more (--json lists all)")
     out.print(table)
     found = executed(study)
     say(f"Running this study will execute: {'; '.join(found) or 'nothing of this file'}.")
@@ -98,9 +104,11 @@ def run(
     reach, on many.
     """
     from neurobo.integrations.optuna.attributes import INTERRUPTED
+    from neurobo.running.compilation_cache import ForgetOutgrown
     from neurobo.studies.runner import shared_run as runner
     from neurobo.studies.runner.live import display
     from neurobo.studies.runner.shared_run import STOPPED
+    from neurobo.studies.runner.store import explained
 
     study_file = read_file(file)
     console = Console(stderr=as_json)
@@ -114,10 +122,17 @@ def run(
         shown[0].note(text)
 
     runner.check_runnable(study_file)
-    study, why = runner.run(study_file, workers=workers, display=show, note=note)
+    study, why = runner.run(
+        study_file, workers=workers, display=show, note=note, callbacks=(ForgetOutgrown(),)
+    )
     from neurobo.analysis.tally import Tally, as_dict, short
 
-    tally = Tally.of(study)
+    try:
+        with explained(study_file):
+            tally = Tally.of(study)
+    except NeuroboError:  # the storage is still away
+        say(why)
+        raise
     if as_json:
         typer.echo(json.dumps({**as_dict(tally), "ended_early": why or None}))
     else:

@@ -82,7 +82,7 @@ def export(
     if chosen == "parquet" and to is None:
         raise InvalidInput("a Parquet file must have a name (--out), got none")
     check_target(to)
-    study_file, study = open_file(file)
+    study_file, study = open_file(file, read_only=True)
     rows = table_of(study, study_file, everything=everything)
     if to is None:
         typer.echo(as_text(rows, chosen), nl=False)

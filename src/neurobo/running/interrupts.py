@@ -1,4 +1,5 @@
-"""Ctrl-C at moments at which Python would crash, lose it, or leave modules half imported."""
+"""Ctrl-C and SIGTERM at moments at which Python would crash, lose them, or leave modules half
+imported."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Self
 
 
 def _handler() -> Callable[..., Any] | None:
@@ -71,3 +72,37 @@ def remembered() -> Iterator[Callable[[], None]]:
         yield raise_lost
     finally:
         signal.signal(signal.SIGINT, previous)
+
+
+class StopFlags:
+    """While entered, Ctrl-C and SIGTERM only set flags: nothing is raised from a signal handler,
+    where an exception may be lost. Whoever works looks at the flags between two steps.
+    """
+
+    def __init__(self) -> None:
+        self.soon = False
+        """Ctrl-C: finish what runs, begin nothing."""
+        self.now = False
+        """A second Ctrl-C, or SIGTERM."""
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            signs = (signal.SIGINT, signal.SIGTERM)
+            self._before = {sign: signal.signal(sign, self._answer) for sign in signs}
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for sign, handler in self._before.items():
+            signal.signal(sign, handler)
+
+    def _answer(self, sign: int, _: Any) -> None:
+        if self.now:  # nobody has looked for long: the next one ends the process
+            signal.signal(sign, signal.SIG_DFL)
+        self.now = self.now or self.soon or sign == signal.SIGTERM
+        self.soon = True
+
+    def check(self) -> None:
+        """Raise KeyboardInterrupt, outside of any handler, if the work is to stop now."""
+        if self.now:
+            raise KeyboardInterrupt

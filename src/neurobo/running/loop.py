@@ -5,18 +5,25 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
+from optuna.exceptions import UpdateFinishedTrialError
 from optuna.study import Study
-from optuna.trial import FrozenTrial, Trial, TrialState
+from optuna.trial import FrozenTrial, Trial
 
 from neurobo.errors import EvaluationFailed
-from neurobo.integrations.optuna.attributes import FAILURE, INTERRUPTED, counting, mark_void
-from neurobo.integrations.optuna.compat import stop_requested
+from neurobo.integrations.optuna.attributes import ID, INTERRUPTED, mark_void
+from neurobo.integrations.optuna.compat import (
+    bundled,
+    recent,
+    stop_requested,
+)
 from neurobo.integrations.optuna.history import trials_of_study
+from neurobo.running.backends import TrialBackend
 from neurobo.running.failures import Failures
 from neurobo.running.interrupts import deferred, remembered
 from neurobo.running.progress import Progress
@@ -25,81 +32,12 @@ from neurobo.space.search_space import Params, Space
 from neurobo.suggestion import is_exhausted
 
 Callback = Callable[[Study, FrozenTrial], None]
-ID = "id"
-"""The user attribute with the id of a pool's candidate."""
+JUST_READ = 0.5
+"""Seconds that a study's trials may be old for a suggestion: that the point is free is checked when
+it is stored."""
 AHEAD = 0.05
 """A suggestion is made while all workers are busy, if making one takes more than this share of an
 evaluation: it then lacks the newest result, but no worker has to wait for it."""
-
-
-class TrialBackend(Protocol):
-    """Where a run's trials live."""
-
-    study: Study
-    finished: int
-    """Trials that have ended and count."""
-    patience: float | None
-    """Seconds after which the loop looks around again while it waits; None: no need."""
-
-    def look_around(self) -> None:
-        """See what others have done meanwhile."""
-        ...
-
-    def begun(self, own: int) -> int:
-        """How many trials have ended or begun; `own` are those of this run that have not ended."""
-        ...
-
-    def ask(self) -> Trial | None:
-        """A new trial, or None if others were faster and the last one is already begun."""
-        ...
-
-    def tell(self, trial: Trial, outcome: Outcome) -> FrozenTrial | None:
-        """None if the trial was not this run's any more."""
-        ...
-
-    def abandon(self, trial: Trial, reason: str) -> None:
-        """A trial that will not be evaluated to its end."""
-        ...
-
-    def wait_for_others(self) -> bool:
-        """Whether trials that others evaluate are worth waiting for; waits a little if so."""
-        ...
-
-
-class LocalBackend:
-    """A study that nobody else works on."""
-
-    def __init__(self, study: Study) -> None:
-        self.study = study
-        self.finished = len(counting(study))
-        self.patience: float | None = None
-
-    def look_around(self) -> None:
-        pass
-
-    def begun(self, own: int) -> int:
-        return self.finished + own
-
-    def ask(self) -> Trial | None:
-        return self.study.ask()
-
-    def tell(self, trial: Trial, outcome: Outcome) -> FrozenTrial | None:
-        self.finished += 1
-        for name, value in (outcome.constraints or {}).items():
-            trial.set_constraint(name, value)
-        if outcome.failure:
-            return self._fail(trial, outcome.failure)
-        return self.study.tell(trial, outcome.value)
-
-    def abandon(self, trial: Trial, reason: str) -> None:
-        self._fail(trial, reason)
-
-    def _fail(self, trial: Trial, reason: str) -> FrozenTrial:
-        trial.set_user_attr(FAILURE, reason)
-        return self.study.tell(trial, state=TrialState.FAIL)
-
-    def wait_for_others(self) -> bool:
-        return False
 
 
 class Run:
@@ -121,6 +59,8 @@ class Run:
         """Asked for, not yet begun."""
         self.running: dict[int, tuple[Trial, float]] = {}
         """Trials by number, and when they began."""
+        self.arrived: dict[int, Outcome] = {}
+        """Results by number that are not told yet."""
         self.left_to_ask = 0
         """Of the current batch."""
         self.suggesting: list[float] = []
@@ -153,7 +93,8 @@ class Run:
         """Whether there were no points left."""
 
         def show() -> None:
-            display.update(self.study, self.backend.finished, self.suggesting)
+            with recent(self.study, JUST_READ):
+                display.update(self.study, self.backend.finished, self.suggesting)
 
         show()
         exhausted = False
@@ -214,8 +155,13 @@ class Run:
             return False
         self.left_to_ask -= 1
         began = time.perf_counter()
-        with deferred():
-            params = space.asked(partial(ask, trial))
+        try:
+            with deferred():
+                params = suggest_all(trial, space)
+        except UpdateFinishedTrialError:  # this process slept, and others have given the trial up
+            self.ready.pop()
+            self.backend.release(trial)
+            return False
         self.suggesting.append(time.perf_counter() - began)
         self.ready[-1] = (trial, params)
         return False
@@ -225,23 +171,35 @@ class Run:
         self.running[trial.number] = (trial, time.perf_counter())
         point = self.space.point(params)
         if self.space.pool is not None and self.space.pool.ids is not None:
-            trial.set_user_attr(ID, point)
+            with suppress(UpdateFinishedTrialError):  # its result will come late
+                trial.set_user_attr(ID, point)
         self.failures.begin(trial.number)
         self.workers.start(point, trial.number)
 
     def _collect(self) -> list[FrozenTrial]:
         """Wait for results and tell all of them, before anybody else may raise an error."""
+        if not self.arrived:
+            self.gather(self.backend.patience)
         told, uncaught = [], None
-        for number, outcome in self.workers.finished(self.backend.patience).items():
-            trial, began = self.running[number]
-            self.evaluating.append(time.perf_counter() - began)
-            told.append(self.backend.tell(trial, outcome))
-            del self.running[number]
+        for number in list(self.arrived):
+            outcome = self.arrived[number]
+            told.append(self._tell(number))
             self.failures.end(number, outcome)
             uncaught = uncaught or outcome.uncaught
         if uncaught is not None:
             raise uncaught
         return [trial for trial in told if trial is not None]
+
+    def gather(self, timeout: float | None) -> None:
+        """Take the results of evaluations that have ended."""
+        self.arrived.update(self.workers.finished(timeout))
+
+    def _tell(self, number: int) -> FrozenTrial | None:
+        trial, began = self.running[number]
+        self.evaluating.append(time.perf_counter() - began)
+        told = self.backend.tell(trial, self.arrived[number])
+        del self.arrived[number], self.running[number]
+        return told
 
     def _stop_if_broken(self) -> None:
         stop = self.failures.stop()
@@ -253,11 +211,22 @@ class Run:
 
     def _abandon(self, reason: str) -> None:
         """Leave no trial running; one that was told already stays as it is."""
-        trials = [trial for trial, _ in (*self.running.values(), *self.ready)]
-        states = {t.number: t.state for t in self.study.get_trials(deepcopy=False)}
-        for trial in trials:
-            if not states[trial.number].is_finished():
-                self.backend.abandon(trial, reason)
+        with self.backend.leaving():
+            for number in list(self.arrived):
+                self._tell(number)
+            trials = [trial for trial, _ in (*self.running.values(), *self.ready)]
+            if not trials:
+                return
+            states = {t.number: t.state for t in self.study.get_trials(deepcopy=False)}
+            for trial in trials:
+                if not states[trial.number].is_finished():
+                    self.backend.abandon(trial, reason)
+
+
+def suggest_all(trial: Trial, space: Space) -> Params:
+    """A value for every parameter, from what was read last; they are stored together."""
+    with recent(trial.study, JUST_READ), bundled(trial.study):
+        return space.asked(partial(ask, trial))
 
 
 def ask(trial: Trial, name: str, distribution: BaseDistribution) -> Any:

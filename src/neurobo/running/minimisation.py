@@ -16,13 +16,14 @@ from optuna.trial import TrialState
 from neurobo.algorithm import Algorithm, resolve
 from neurobo.errors import InvalidInput, NeuroboWarning, check_choice, check_count, check_number
 from neurobo.integrations.optuna.attributes import FAILURE, counting, is_feasible, least_violating
-from neurobo.integrations.optuna.compat import stoppable
+from neurobo.integrations.optuna.compat import outage_of, stoppable
 from neurobo.integrations.optuna.sampler import NeuroSampler
 from neurobo.integrations.optuna.storage import check_same, explained, opened, public_url, silent
 from neurobo.physics.laws import Physics
+from neurobo.running.backends import LocalBackend
 from neurobo.running.failures import Failures, MaxFailures
 from neurobo.running.initial_points import enqueue, initial_points
-from neurobo.running.loop import Callback, LocalBackend, Run
+from neurobo.running.loop import Callback, Run
 from neurobo.running.progress import Progress, Silent, Terminal
 from neurobo.running.workers import Caught, workers_for
 from neurobo.search.initial_design import start_size
@@ -169,13 +170,17 @@ def _open(
         raise InvalidInput("a study in a storage must have a name, got study_name=None")
     shown = public_url(storage) if isinstance(storage, str) else type(storage).__name__
     with silent(), explained(shown):
-        return optuna.create_study(
+        study = optuna.create_study(
             storage=opened(storage) if isinstance(storage, str) else storage,
             study_name=name,
             direction=direction,
             sampler=sampler,
             load_if_exists=True,
         )
+    outage = outage_of(study)
+    if outage is not None:
+        outage.note = lambda text: warnings.warn(text, NeuroboWarning, stacklevel=2)
+    return study
 
 
 def _failures(study: Study) -> str:

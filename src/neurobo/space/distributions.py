@@ -16,6 +16,13 @@ from optuna.distributions import (
 
 from neurobo.errors import InvalidInput, did_you_mean
 
+FEWEST = 1024
+"""Parts into which a range must be divisible."""
+SMALLEST = 1e-300
+"""Half the width of the narrowest range: below, floats lose their digits."""
+MOST_STEPS = 1e7
+"""More steps than this from 0 to a bound, and Optuna refuses values by their rounding errors."""
+
 
 def float_range(
     low: float, high: float, *, log: bool = False, step: float | None = None, name: str = ""
@@ -24,6 +31,7 @@ def float_range(
     _check_bounds(low, high, log, name)
     if not low < high:
         raise InvalidInput(f"{_of(name)}`low` must be below `high`, got low={low}, high={high}")
+    _check_resolved(low, high, log, step, name)
     if step is not None:
         if log:
             raise InvalidInput(f"{_of(name)}`step` and `log` cannot be combined, got step={step}")
@@ -35,6 +43,7 @@ def float_range(
 def int_range(low: int, high: int, *, log: bool = False, step: int = 1) -> IntDistribution:
     """An integer parameter in [low, high]; `neurobo.Int`. Returns Optuna's own distribution."""
     _check_bounds(low, high, log)
+    _check_counted(low, high, log)
     if low != int(low) or high != int(high):
         raise InvalidInput(f"`low` and `high` must be whole, got low={low}, high={high}")
     if low > high:
@@ -57,18 +66,14 @@ def categorical(choices: Iterable[Any]) -> CategoricalDistribution:
                 f"a choice must be None, bool, int, float or str, got {choice!r} "
                 f"({type(choice).__name__})"
             )
-    if len({(type(c), c) for c in choices}) < len(choices):
-        raise InvalidInput(f"`choices` must be different from each other, got {list(choices)}")
+    _check_different(choices)
     return CategoricalDistribution(choices)
 
 
 def distribution_of(name: str, given: Any) -> BaseDistribution:
     """What a user gave for the parameter `name`, checked."""
     if isinstance(given, BaseDistribution):
-        if isinstance(given, FloatDistribution) and not (
-            math.isfinite(given.low) and math.isfinite(given.high)
-        ):
-            raise InvalidInput(f"bounds of {name!r} must be finite, got {given}")
+        check_distribution(name, given)
         return given
     if isinstance(given, Sequence | np.ndarray) and not isinstance(given, str) and len(given) == 2:
         try:
@@ -82,12 +87,71 @@ def distribution_of(name: str, given: Any) -> BaseDistribution:
     )
 
 
+def check_distribution(name: str, given: BaseDistribution) -> None:
+    """Refuse what Optuna accepts as a distribution and no suggestion can be made for."""
+    if isinstance(given, CategoricalDistribution):
+        _check_different(given.choices, name)
+    elif isinstance(given, FloatDistribution):
+        if not (math.isfinite(given.low) and math.isfinite(given.high)):
+            raise InvalidInput(f"bounds of {name!r} must be finite, got {given}")
+        if not given.single():
+            _check_resolved(given.low, given.high, given.log, given.step, name)
+    elif isinstance(given, IntDistribution):
+        _check_counted(given.low, given.high, given.log, name)
+
+
+def _check_different(choices: Sequence[Any], name: str = "") -> None:
+    """Python and Optuna take 1, 1.0 and True for the same choice."""
+    if len(set(choices)) < len(choices):
+        kinds = {type(choice) for choice in choices}
+        hint = "; 1, 1.0 and True are equal" if len(kinds) > 1 else ""
+        raise InvalidInput(
+            f"{_of(name)}`choices` must be different from each other, got {list(choices)}{hint}"
+        )
+
+
+def _check_resolved(low: float, high: float, log: bool, step: float | None, name: str) -> None:
+    """Refuse a range that floats cannot divide, and steps that they cannot count."""
+    size = max(abs(low), abs(high))
+    if log:
+        narrow = math.log(high) - math.log(low) < FEWEST * 2.0**-52 * max(1.0, abs(math.log(size)))
+    else:
+        narrow = high / 2 - low / 2 < max(FEWEST * math.ulp(size) / 2, SMALLEST)
+    if narrow:
+        raise InvalidInput(
+            f"{_of(name)}floats must be able to divide the range into {FEWEST} parts, got "
+            f"low={low}, high={high}"
+        )
+    if step is not None and size / step > MOST_STEPS:
+        raise InvalidInput(
+            f"{_of(name)}`step` must be at least 1e-7 of the larger bound, so that floats can tell "
+            f"the steps apart, got step={step} with low={low}, high={high}"
+        )
+
+
+def _check_counted(low: int, high: int, log: bool, name: str = "") -> None:
+    """Refuse whole numbers that floats, or their logarithms, cannot tell apart."""
+    most = 40 if log else 53
+    if max(abs(low), abs(high)) > 2**most:
+        raise InvalidInput(
+            f"{_of(name)}whole numbers must be at most 2**{most} in size"
+            f"{' in a log range' if log else ''}, got low={low}, high={high}"
+        )
+
+
+def has_value(distribution: BaseDistribution, value: Any) -> bool:
+    """Whether Optuna takes the value for this parameter, be it in the range or not."""
+    try:
+        return math.isfinite(distribution.to_internal_repr(value))
+    except (ValueError, TypeError, OverflowError):
+        return False
+
+
 def contains(distribution: BaseDistribution, value: Any) -> bool:
     """Whether a parameter of this distribution may have the value, as Optuna sees it."""
-    try:
-        inside = distribution.to_internal_repr(value)
-    except (ValueError, TypeError):
+    if not has_value(distribution, value):
         return False
+    inside = distribution.to_internal_repr(value)
     if isinstance(distribution, CategoricalDistribution):
         return True  # one of the choices: others have no internal representation
     assert isinstance(distribution, FloatDistribution | IntDistribution)

@@ -23,6 +23,7 @@ from optuna.distributions import (
 )
 
 from neurobo.errors import InvalidInput
+from neurobo.space.distributions import check_distribution
 from neurobo.space.pool import Pool
 
 Matrix = Float[np.ndarray, "_ columns"]
@@ -252,6 +253,7 @@ def parameter_of(
                 f"{distribution}"
             )
         return Candidate(pool.distribution, pool)
+    check_distribution(name, distribution)
     if isinstance(distribution, CategoricalDistribution):
         return Category(distribution)
     assert isinstance(distribution, FloatDistribution | IntDistribution)

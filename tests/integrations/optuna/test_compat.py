@@ -1,5 +1,5 @@
-"""Optuna's private names: which ones neurobo uses, that Optuna still has them, and that only
-`compat` uses them. After an upgrade of Optuna, these tests say what broke."""
+"""Optuna's private names: which ones neurobo uses, that Optuna still has them, and that only three
+modules use them. After an upgrade of Optuna, these tests say what broke."""
 
 from __future__ import annotations
 
@@ -15,22 +15,34 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 from optuna.samplers import BaseSampler
 from optuna.storages import BaseStorage
 from optuna.study import Study
-from optuna.trial import FrozenTrial, Trial
+from optuna.trial import FrozenTrial, Trial, TrialState
 
 import neurobo
-from neurobo.integrations.optuna import compat
+from neurobo.integrations.optuna import compat, shared_storage, tables
+from neurobo.integrations.optuna.outage import Outage
+from neurobo.integrations.optuna.shared_storage import SharedStorage
 
 SOURCE = Path(neurobo.__file__).parent
-COMPAT = Path(compat.__file__)
+PRIVATE = [Path(str(module.__file__)) for module in (compat, shared_storage, tables)]
+"""The modules that may use private names."""
 
 ATTRIBUTES = {
     "study": {"_storage", "_study_id", "_stop_flag", "_thread_local"},
     "study._thread_local": {"in_optimize_loop", "cached_all_trials"},
     "trial": {"_trial_id"},
+    "t": {"_trial_id"},
 }
-"""Private attributes that `compat` uses, by the object that has them."""
-MODULES = {"optuna.storages._rdb.models": {"BaseModel"}}
-"""Private modules, and what `compat` imports from them."""
+"""Private attributes in use, by the object that has them."""
+INHERITED = {
+    "_add_trials_to_cache", "_backend", "_lock", "_read_trials_from_remote_storage", "_studies",
+    "_trial_id_to_study_id_and_number",
+}  # fmt: skip
+"""Private attributes of Optuna's cached storage that `SharedStorage` uses or overrides."""
+MODULES = {
+    "optuna.storages._cached_storage": {"_CachedStorage", "_StudyInfo"},
+    "optuna.storages._rdb.models": {"BaseModel", "TrialIntermediateValueModel", "TrialValueModel"},
+}
+"""Private modules, and what is imported from them."""
 
 
 def _private(name: str) -> bool:
@@ -60,17 +72,30 @@ def _names_of_optuna() -> set[str]:
 
 
 def test_the_private_names_in_use_are_those_of_the_list() -> None:
-    tree = ast.parse(COMPAT.read_text())
     used: dict[str, set[str]] = {}
-    for thing, name in _attributes(tree):
-        used.setdefault(thing, set()).add(name)
+    imported: dict[str, set[str]] = {}
+    for path in PRIVATE:
+        tree = ast.parse(path.read_text())
+        for thing, name in _attributes(tree):
+            if thing.split(".")[0] != "self":
+                used.setdefault(thing, set()).add(name)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and node.module and "._" in node.module:
+                imported.setdefault(node.module, set()).update(a.name for a in node.names)
     assert used == ATTRIBUTES
-    imported = {
-        node.module: {alias.name for alias in node.names}
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom) and node.module and "._" in node.module
-    }
     assert imported == MODULES
+
+
+def test_the_cached_storage_still_has_what_ours_inherits() -> None:
+    optunas = optuna.storages.get_storage("sqlite://")
+    assert type(optunas).__name__ == "_CachedStorage"
+    assert all(hasattr(optunas, name) for name in INHERITED)
+    mine = vars(SharedStorage(optuna.storages.RDBStorage("sqlite://"), Outage()))
+    own = {name for name in {*vars(SharedStorage), *mine} if _private(name)}
+    tree = ast.parse(PRIVATE[1].read_text())
+    used = {name for thing, name in _attributes(tree) if thing == "self"}
+    assert used | (own & set(dir(optunas))) >= INHERITED
+    assert used - own <= INHERITED
 
 
 @pytest.mark.parametrize(
@@ -84,6 +109,7 @@ def test_optuna_still_has_a_private_attribute(thing: str, name: str) -> None:
         "study": [study],
         "study._thread_local": [study._thread_local],
         "trial": [trial, study.get_trials()[0]],
+        "t": [study.get_trials()[0]],
     }
     assert all(hasattr(one, name) for one in objects[thing])
 
@@ -102,8 +128,7 @@ def test_optuna_keeps_queued_points_and_constraints_where_compat_looks() -> None
     assert [compat.enqueued_params(t) for t in compat.waiting_trials(study)] == [{"x": 0.5}]
     trial = study.ask()
     assert compat.enqueued_params(study.get_trials()[0]) == {"x": 0.5}
-    compat.set_constraint(study, trial, "heat", -1.0)
-    study.tell(trial, 1.0)
+    compat.finish_trial(study, trial, TrialState.COMPLETE, [1.0], constraints={"heat": -1.0})
     assert study.get_trials()[0].constraints == {"heat": -1.0}
 
 
@@ -117,14 +142,14 @@ def test_a_study_can_be_stopped_only_while_it_is_stoppable() -> None:
         study.stop()
 
 
-def test_private_names_of_optuna_are_used_only_in_compat() -> None:
+def test_private_names_of_optuna_are_used_only_in_three_modules() -> None:
     optunas = _names_of_optuna()
     for path in SOURCE.rglob("*.py"):
-        if path != COMPAT:
+        if path not in PRIVATE:
             assert not list(_uses(ast.parse(path.read_text()), optunas)), path
 
 
-def test_a_private_name_outside_compat_is_noticed() -> None:
+def test_a_private_name_elsewhere_is_noticed() -> None:
     optunas = _names_of_optuna()
     for line in (
         "study._storage.get_trial(3)",

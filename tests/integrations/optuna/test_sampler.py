@@ -24,7 +24,7 @@ from neurobo.data.observations import Data
 from neurobo.data.trials import Trials
 from neurobo.errors import InvalidInput, NeuroboWarning
 from neurobo.integrations.optuna.attributes import VOID, mark_void, void_numbers
-from neurobo.integrations.optuna.history import store_suggestion, trials_of_study
+from neurobo.integrations.optuna.history import reserve, trials_of_study
 from neurobo.space.search_space import Space
 from neurobo.suggestion import Proposal, next_point
 
@@ -341,7 +341,8 @@ def test_two_processes_that_choose_the_same_point_at_once_do_not_keep_it(
         calls.append(proposal.params)
         if len(calls) == 1:
             rival = study._storage.create_new_trial(study._study_id)
-            store_suggestion(study, study._storage.get_trial(rival), proposal.params)
+            other = study._storage.get_trial(rival)
+            reserve(study, other, space, proposal.params, "", None)
         return proposal
 
     monkeypatch.setattr("neurobo.integrations.optuna.sampler.next_point", with_a_rival)

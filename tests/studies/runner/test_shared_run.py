@@ -23,7 +23,7 @@ import neurobo
 from neurobo.analysis.tally import Tally
 from neurobo.integrations.optuna.attributes import FAILURE, void_numbers
 from neurobo.integrations.optuna.leases import LEASE, lease
-from neurobo.running.loop import ask
+from neurobo.running.loop import ask, suggest_all
 from neurobo.running.progress import Silent
 from neurobo.studies.file.study_file import StudyFile
 from neurobo.studies.runner import shared_run as runner
@@ -106,7 +106,7 @@ def test_after_a_crash_the_remaining_suggestions_are_the_same(seed: int, tmp_pat
     whole = neurobo.minimize(
         _goal, file.space.distributions, 9, algorithm=file.algorithm, seed=seed, progress=False
     )
-    crashed = new_trial(study, _dead())
+    crashed = new_trial(study, file.space, _dead())
     for name, distribution in list(file.space.distributions.items())[: seed % 3]:
         ask(crashed, name, distribution)  # before, in the middle of, or after the suggestion
     study = _run(file)
@@ -142,7 +142,7 @@ def test_leases(tmp_path: Path) -> None:
         "late": {"until": time.time() - 1},
         "elsewhere": {"until": time.time() + 60, "pid": 1, "place": "other:boot:1:1"},
     }
-    trials = {name: new_trial(study, one).number for name, one in held.items()}
+    trials = {name: new_trial(study, file.space, one).number for name, one in held.items()}
     foreign = study.ask().number  # by Optuna itself, without a lease
     assert give_up_expired(study, file.space, 1) == [trials["dead"], trials["late"]]
     assert give_up_expired(study, file.space, 1) == []
@@ -153,9 +153,27 @@ def test_a_runner_does_not_give_up_its_own_trials(tmp_path: Path) -> None:
     """As after the sleep of a machine, when nobody could renew a lease."""
     file = read(tmp_path, trials=3)
     study = open_study(file)
-    trial = new_trial(study, {"until": time.time() - 1})
+    trial = new_trial(study, file.space, {"until": time.time() - 1})
     assert give_up_expired(study, file.space, 1, without={trial.number}) == []
     assert give_up_expired(study, file.space, 1) == [0]
+
+
+def test_a_runner_that_slept_while_it_suggested_goes_on_with_another_trial(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Meanwhile its lease has run out, and another runner has given its trial up."""
+    file = read(tmp_path, trials=3, top="n_startup_trials = 9\n")
+    rival, slept = open_study(file), list[bool]()
+
+    def sleepy(trial: optuna.Trial, space: Any) -> dict[str, Any]:
+        if trial.number == 1 and not slept:
+            slept.append(give_up(rival, rival.trials[1], space, 1, "lost: it slept"))
+        return suggest_all(trial, space)
+
+    monkeypatch.setattr("neurobo.running.loop.suggest_all", sleepy)
+    study = _run(file)
+    assert slept == [True]
+    assert [t.state.name for t in study.trials] == ["COMPLETE", "FAIL", "COMPLETE", "COMPLETE"]
 
 
 def test_a_renewed_lease_does_not_run_out(tmp_path: Path) -> None:
@@ -177,7 +195,7 @@ def test_a_renewed_lease_does_not_run_out(tmp_path: Path) -> None:
 def test_two_runners_that_sweep_together_retry_once(tmp_path: Path) -> None:
     file = read(tmp_path, trials=3)
     one, two = open_study(file), open_study(file)
-    trial = new_trial(one, _dead())
+    trial = new_trial(one, file.space, _dead())
     ask(trial, "x", file.space.distributions["x"])
     stale = two.get_trials(deepcopy=False)[0]
     assert give_up_expired(one, file.space, 1) == [0]

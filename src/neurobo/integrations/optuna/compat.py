@@ -1,20 +1,26 @@
-"""The one place that touches what Optuna keeps private; tests list every name (Optuna 5).
+"""What Optuna keeps private and neurobo needs; tests list every name (Optuna 5).
 
 Optuna's public API cannot write system attributes, take a waiting trial, or begin one with its
 attributes from the first moment on, and allows `study.stop()` only inside its own loop. No other
-module may use a private name of Optuna, so that an upgrade is checked here.
+module may use a private name of Optuna, so that an upgrade is checked here; except `tables` and
+`shared_storage`, the storage that neurobo opens itself. Functions here work on any storage, and do
+in one transaction there what takes several calls elsewhere.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
+from optuna.exceptions import UpdateFinishedTrialError
 from optuna.storages import BaseStorage
 from optuna.storages._rdb.models import BaseModel
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
+
+from neurobo.integrations.optuna.outage import Outage
+from neurobo.integrations.optuna.shared_storage import SharedStorage
 
 LOGGERS = ("optuna.study.study", "optuna.storages._in_memory", "optuna.storages._rdb.storage")
 """Loggers that announce a study which is created or found."""
@@ -49,25 +55,94 @@ def set_trial_system_attr(study: Study, trial: Trial | FrozenTrial, key: str, va
     study._storage.set_trial_system_attr(trial._trial_id, key, value)
 
 
-def set_trial_user_attr(study: Study, trial: Trial | FrozenTrial, key: str, value: Any) -> None:
-    """Also of a trial that another process began."""
-    study._storage.set_trial_user_attr(trial._trial_id, key, value)
-
-
-def set_constraint(study: Study, trial: Trial | FrozenTrial, name: str, value: float) -> None:
-    """`Trial.set_constraint` for a trial that another process began."""
-    set_trial_system_attr(study, trial, _CONSTRAINT + name, value)
-
-
-def set_trial_state(
+def finish_trial(
     study: Study,
     trial: Trial | FrozenTrial,
     state: TrialState,
     values: Sequence[float] | None = None,
+    *,
+    user_attrs: Mapping[str, Any] | None = None,
+    system_attrs: Mapping[str, Any] | None = None,
+    constraints: Mapping[str, float] | None = None,
+) -> None:
+    """End a trial, also one that another process began, with all that belongs to its result.
+    UpdateFinishedTrialError if the trial has ended already."""
+    storage, trial_id = study._storage, trial._trial_id
+    of_system = {**(system_attrs or {})}
+    of_system |= {_CONSTRAINT + name: value for name, value in (constraints or {}).items()}
+    if isinstance(storage, SharedStorage):
+        storage.finish_trial(trial_id, state, values, user_attrs or {}, of_system)
+        return
+    for key, value in (user_attrs or {}).items():
+        storage.set_trial_user_attr(trial_id, key, value)
+    for key, value in of_system.items():
+        storage.set_trial_system_attr(trial_id, key, value)
+    storage.set_trial_state_values(trial_id, state, values)
+
+
+def claim_trial(study: Study, trial: FrozenTrial, system_attrs: Mapping[str, Any]) -> bool:
+    """Begin a waiting trial with attributes; False if another process was faster.
+    UpdateFinishedTrialError if the trial has ended already."""
+    storage, trial_id = study._storage, trial._trial_id
+    if isinstance(storage, SharedStorage):
+        return storage.claim_trial(trial_id, system_attrs)
+    # Attributes first: a trial that runs is never without its lease.
+    for key, value in system_attrs.items():
+        storage.set_trial_system_attr(trial_id, key, value)
+    taken = storage.set_trial_state_values(trial_id, TrialState.RUNNING)
+    for key, value in system_attrs.items() if taken else ():  # others may have done the same
+        storage.set_trial_system_attr(trial_id, key, value)
+    return taken
+
+
+def renew_attr(study: Study, trials: Sequence[Trial], key: str, value: Any) -> list[Trial]:
+    """Change a system attribute of running trials; those that were not running any more, as far as
+    the storage tells."""
+    storage, ended = study._storage, []
+    if isinstance(storage, SharedStorage):
+        storage.renew([trial._trial_id for trial in trials], key, value)
+        return []
+    for trial in trials:
+        try:
+            storage.set_trial_system_attr(trial._trial_id, key, value)
+        except (UpdateFinishedTrialError, KeyError):
+            ended.append(trial)
+    return ended
+
+
+def store_if_free(
+    study: Study,
+    trial: FrozenTrial,
+    system_attrs: Mapping[str, Any],
+    is_free: Callable[[Sequence[FrozenTrial]], bool],
 ) -> bool:
-    """False if a waiting trial was to run and another process was faster. UpdateFinishedTrialError
-    if the trial has ended already."""
-    return study._storage.set_trial_state_values(trial._trial_id, state, values)
+    """Set attributes of a trial if `is_free` says so of all other trials. Without transactions the
+    attributes are set first: of two trials that exclude each other at least one sees the other."""
+    storage, trial_id = study._storage, trial._trial_id
+    if isinstance(storage, SharedStorage):
+        return storage.store_if_free(trial_id, system_attrs, is_free)
+    for key, value in system_attrs.items():
+        storage.set_trial_system_attr(trial_id, key, value)
+    others = storage.get_all_trials(study._study_id, deepcopy=False)
+    return is_free([t for t in others if t._trial_id != trial_id])
+
+
+def recent(study: Study, seconds: float) -> AbstractContextManager[None]:
+    """In this thread, a read of the study may be as old as this."""
+    storage = study._storage
+    return storage.recent(seconds) if isinstance(storage, SharedStorage) else nullcontext()
+
+
+def bundled(study: Study) -> AbstractContextManager[None]:
+    """Store the parameters that this thread suggests in the block together."""
+    storage = study._storage
+    return storage.bundled() if isinstance(storage, SharedStorage) else nullcontext()
+
+
+def outage_of(study: Study) -> Outage | None:
+    """What repeats the calls to the study's storage while it is away."""
+    storage = study._storage
+    return storage.outage if isinstance(storage, SharedStorage) else None
 
 
 # Trials ------------------------------------------------------------------------------------------
@@ -84,8 +159,15 @@ def live_trial(study: Study, trial: FrozenTrial) -> Trial:
 
 
 def enqueued_params(trial: FrozenTrial) -> dict[str, Any]:
-    """The point that a trial was queued with; empty if it was not queued."""
-    return dict(trial.system_attrs.get(_FIXED_PARAMS, {}))
+    """The point that a trial was queued with; empty if it was not queued, or what stands there is
+    no point."""
+    found = trial.system_attrs.get(_FIXED_PARAMS)
+    return dict(found) if isinstance(found, Mapping) else {}
+
+
+def is_queued_badly(trial: FrozenTrial) -> bool:
+    """Whether the point that a trial was queued with cannot be read."""
+    return not isinstance(trial.system_attrs.get(_FIXED_PARAMS, {}), Mapping)
 
 
 def as_enqueued(params: dict[str, Any]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Container, Sequence
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -11,8 +12,15 @@ from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from neurobo.data.trials import Trials
-from neurobo.integrations.optuna.attributes import is_crash, member_of, void_numbers
-from neurobo.integrations.optuna.compat import set_trial_system_attr
+from neurobo.integrations.optuna.attributes import (
+    MEMBER,
+    VOID,
+    constraints_of,
+    is_crash,
+    member_of,
+    void_numbers,
+)
+from neurobo.integrations.optuna.compat import enqueued_params, store_if_free
 from neurobo.space.search_space import Params, Space
 
 # A RUNNING trial shows other workers only what its objective has asked for so far. The whole
@@ -26,26 +34,33 @@ def sign_of(study: Study) -> float:
     return -1.0 if study.direction == StudyDirection.MAXIMIZE else 1.0
 
 
-def trials_of_study(study: Study, space: Space, *, without: int | None = None) -> Trials:
+def trials_of_study(
+    study: Study,
+    space: Space,
+    *,
+    without: int | None = None,
+    trials: Sequence[FrozenTrial] | None = None,
+) -> Trials:
     """A study's trials as history: its values turned so that lower is better, its failures kept
-    as failures, its running trials as pending points, its constraints by name. Points outside the
-    space are left out."""
+    as failures, its running and queued trials as pending points, its constraints by name. Points
+    outside the space are left out. `trials` are all of the study, if they were read already."""
+    trials = study.get_trials(deepcopy=False) if trials is None else trials
     sign = sign_of(study)
     params, values, pending, constraints, crashed, members = [], [], [], [], [], []
     pruned: list[bool] = []
-    void = void_numbers(study)
-    for t in study.get_trials(deepcopy=False):
-        if t.number == without or t.state == TrialState.WAITING or t.number in void:
+    void = void_numbers(study, trials)
+    for t in trials:
+        if t.number == without or t.number in void:
             continue
-        point = suggested(t) if t.state == TrialState.RUNNING else t.params
+        point = t.params if t.state.is_finished() else suggested(t)
         if not space.contains(point):
             continue
-        if t.state == TrialState.RUNNING:
-            pending.append(point)
+        if not t.state.is_finished():
+            pending.append({name: point[name] for name in space.distributions})
         else:
             params.append(point)
             values.append(sign * _value(t))
-            constraints.append(t.constraints)
+            constraints.append(constraints_of(t))
             crashed.append(is_crash(t))
             members.append(member_of(t))
             pruned.append(t.state == TrialState.PRUNED)
@@ -74,24 +89,44 @@ def _pessimistic(
 
 
 def suggested(trial: FrozenTrial) -> Params:
-    """All that was suggested to a trial, also what its objective has not asked for yet."""
-    return {**_stored(trial), **trial.params}
+    """All that was suggested to a trial, or that it was queued with, also what its objective has
+    not asked for yet."""
+    return {**enqueued_params(trial), **_stored(trial), **trial.params}
 
 
-def store_suggestion(study: Study, trial: FrozenTrial, params: Params) -> None:
-    """Let other workers see the whole suggestion."""
-    text = json.dumps(params)
-    for i, at in enumerate(range(0, len(text), _PIECE)):
-        piece = text[at : at + _PIECE]
-        set_trial_system_attr(study, trial, f"{_SUGGESTED}:{i}", piece)
+def reserve(
+    study: Study,
+    trial: FrozenTrial,
+    space: Space,
+    point: Params,
+    member: str,
+    known: Container[int] | None,
+) -> bool:
+    """Store the whole suggestion, so that other workers see it; False if another trial has the
+    point. Trials of the numbers `known` do not; None: the point may be there twice."""
+
+    def is_free(trials: Sequence[FrozenTrial]) -> bool:
+        if known is None:
+            return True
+        others = [
+            suggested(t) for t in trials if t.number not in known and VOID not in t.system_attrs
+        ]
+        taken = space.encode([one for one in others if space.contains(one)])
+        near = np.abs(taken - space.encode([point])) <= space.tolerance
+        return not np.any(np.all(near, axis=1))
+
+    text = json.dumps(point)
+    pieces = [text[at : at + _PIECE] for at in range(0, len(text), _PIECE)]
+    attrs = {f"{_SUGGESTED}:{i}": piece for i, piece in enumerate(pieces)}
+    return store_if_free(study, trial, {**attrs, **({MEMBER: member} if member else {})}, is_free)
 
 
 def _stored(trial: FrozenTrial) -> Params:
     pieces: list[str] = []
-    while (piece := trial.system_attrs.get(f"{_SUGGESTED}:{len(pieces)}")) is not None:
+    while isinstance(piece := trial.system_attrs.get(f"{_SUGGESTED}:{len(pieces)}"), str):
         pieces.append(piece)
     try:
         found = json.loads("".join(pieces)) if pieces else {}
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}  # not written to its end
     return found if isinstance(found, dict) else {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import warnings
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -15,11 +15,10 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial
 
 from neurobo.algorithm import Algorithm, check_physics, resolve
-from neurobo.data.trials import Trials
 from neurobo.errors import InvalidInput, NeuroboWarning, check_seed
-from neurobo.integrations.optuna.attributes import MEMBER, void_numbers
-from neurobo.integrations.optuna.compat import enqueued_params, set_trial_system_attr
-from neurobo.integrations.optuna.history import sign_of, store_suggestion, trials_of_study
+from neurobo.integrations.optuna.attributes import void_numbers
+from neurobo.integrations.optuna.compat import enqueued_params
+from neurobo.integrations.optuna.history import reserve, sign_of, trials_of_study
 from neurobo.integrations.optuna.known_space import completed, known_space, union
 from neurobo.physics.laws import Laws, Physics, bind
 from neurobo.search.initial_design import check_design, start_size
@@ -28,8 +27,10 @@ from neurobo.space.pool import Pool
 from neurobo.space.search_space import Params, Space, SpaceLike
 from neurobo.suggestion import Plan, check_learn_failures, is_exhausted, next_point
 
-ATTEMPTS = 5
-"""How often a point is chosen anew because another process has just chosen it."""
+ATTEMPTS = 20
+"""How often a point is chosen because another process has just chosen the same."""
+ANEW = 2**20
+"""Where the turns of points that are chosen anew begin."""
 
 
 class NeuroSampler(BaseSampler):
@@ -113,7 +114,7 @@ class NeuroSampler(BaseSampler):
             space = whole.holding(fixed) if (fixed := _fixed(trial, search_space)) else whole
             if fixed and space.size == 1:  # nothing is left to choose
                 params = space.decode(space.from_unit(np.zeros((1, space.n_parameters)))[0])
-                store_suggestion(study, trial, params)
+                reserve(study, trial, space, params, "", None)
             else:
                 params = self._suggest(study, trial, space, self._laws(study, whole))
         # The objective may ask for what the conditions exclude.
@@ -132,8 +133,8 @@ class NeuroSampler(BaseSampler):
         return Space(search_space, pools=self._pools)
 
     def _suggest(self, study: Study, trial: FrozenTrial, space: Space, laws: Laws | None) -> Params:
-        trials = trials_of_study(study, space, without=trial.number)
-        turn = _turn(study, trial)
+        everything = study.get_trials(deepcopy=False)
+        trials = trials_of_study(study, space, without=trial.number, trials=everything)
         plan = Plan(
             self._algorithm,
             self._seed,
@@ -149,16 +150,18 @@ class NeuroSampler(BaseSampler):
                 "suggesting points again",
             )
             trials = trials.repeatable()
-        for _ in range(ATTEMPTS):
+        turn = _turn(study, trial, everything)
+        for attempt in range(ATTEMPTS):
             params, member = next_point(space, trials, plan, turn)
-            store_suggestion(study, trial, params)
-            # A process at the same moment could choose the same point; now both can see it.
-            now = trials_of_study(study, space, without=trial.number)
-            if trials.repeats or space.repeats or not _holds(space, now, params):
+            # A process at the same moment could choose the same point.
+            ended = {t.number for t in everything if t.state.is_finished()}
+            known = None if trials.repeats or space.repeats else ended
+            if reserve(study, trial, space, params, member, known):
                 break
-            trials = now
-        if member:
-            set_trial_system_attr(study, trial, MEMBER, member)
+            everything = study.get_trials(deepcopy=False)
+            trials = trials_of_study(study, space, without=trial.number, trials=everything)
+            # Others that must choose anew have other random numbers.
+            turn = ANEW + ATTEMPTS * trial.number + attempt
         return params
 
     def _laws(self, study: Study, space: Space) -> Laws | None:
@@ -221,15 +224,10 @@ def _check_one_objective(study: Study) -> None:
         )
 
 
-def _turn(study: Study, trial: FrozenTrial) -> int:
+def _turn(study: Study, trial: FrozenTrial, trials: Sequence[FrozenTrial]) -> int:
     """The trial's number without those that are void: a crash does not change what comes next."""
-    return trial.number - sum(number < trial.number for number in void_numbers(study))
-
-
-def _holds(space: Space, trials: Trials, params: Params) -> bool:
-    """Whether a point is among the trials."""
-    taken = space.encode([*trials.params, *trials.pending])
-    return bool(np.any(np.all(np.abs(taken - space.encode([params])) <= space.tolerance, axis=1)))
+    void = void_numbers(study, trials)
+    return trial.number - sum(number < trial.number for number in void)
 
 
 def _fixed(trial: FrozenTrial, search_space: Mapping[str, BaseDistribution]) -> Params:

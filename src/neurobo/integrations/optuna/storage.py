@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import logging
 import re
@@ -11,18 +12,24 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from alembic.util import CommandError
 from optuna.distributions import BaseDistribution, CategoricalDistribution
 from optuna.exceptions import StorageInternalError
-from optuna.storages import RDBStorage
+from optuna.storages import BaseStorage, RDBStorage
 from optuna.study import Study
 from sqlalchemy import URL, create_engine, event, inspect, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from neurobo.errors import InvalidInput, NeuroboError
 from neurobo.integrations.optuna.compat import LOGGERS, table_names
+from neurobo.integrations.optuna.outage import MINUTES, Outage, is_away
+from neurobo.integrations.optuna.shared_storage import READS, SharedStorage
+from neurobo.integrations.optuna.tables import DIALECTS
 
+ATTEMPTS = 7
+"""How often a storage is opened before it counts as one that cannot be: 13 seconds."""
 PATIENCE = 60
 """Seconds that a writer waits for others to be done with an SQLite file."""
 
@@ -31,20 +38,27 @@ class StorageError(NeuroboError):
     """The storage of a study cannot be used."""
 
 
-def opened(url: str, *, create: bool = True) -> RDBStorage:
+def opened(
+    url: str, *, create: bool = True, read_only: bool = False, minutes: float = MINUTES
+) -> BaseStorage:
     """The storage at a URL; StorageError says why it cannot be used. Without `create` it must be
-    there already."""
+    there already; `read_only` needs no right to write. Calls are repeated for `minutes` while a
+    storage that was opened is away (SQLite and PostgreSQL)."""
     shown = public_url(url)
     try:
         with explained(shown):
-            _check_file(_file_of(url), create=create)
-            return _storage(_with_driver(url))
+            file = _file_of(url)
+            _check_file(file, create=create)
+            storage = _storage(_with_driver(url), read_only=read_only)
     except (ImportError, OSError) as error:
         raise _unusable(shown, error) from error
     except RuntimeError as error:  # Optuna's check of the schema's version
         if "schema version" not in str(error) and "optuna" not in str(error).lower():
             raise
         raise StorageError(f"the storage {shown} cannot be used: {_first(error)}") from error
+    if storage.engine.dialect.name not in DIALECTS:
+        return storage
+    return SharedStorage(storage, Outage(minutes))
 
 
 def _with_driver(url: str) -> str:
@@ -56,37 +70,66 @@ def _with_driver(url: str) -> str:
     return re.sub("^postgres(ql)?://", f"postgresql+{driver}://", url)
 
 
+def _parsed(url: str) -> URL:
+    try:
+        return make_url(url)
+    except ValueError:
+        raise ArgumentError("Could not parse the URL: its port is no number") from None
+
+
 def _file_of(url: str) -> Path | None:
     """The file of an SQLite URL."""
-    parsed = make_url(url)
+    parsed = _parsed(url)
     name = parsed.database or ""
     if parsed.get_backend_name() != "sqlite" or name in ("", ":memory:") or name[:5] == "file:":
         return None
     return Path(name)
 
 
-def _storage(url: str) -> RDBStorage:
+def _storage(url: str, *, read_only: bool) -> RDBStorage:
     """Several processes may make the tables at the same moment: only one succeeds."""
-    arguments = {"connect_args": {"timeout": PATIENCE}} if url.startswith("sqlite") else {}
-    for attempt in range(5):
+    options = _engine_options(url, read_only=read_only)
+    file = _file_of(url)
+    if read_only and file is not None:
+        url = URL.create("sqlite", database=f"file:{quote(str(file.absolute()))}",
+                         query={"mode": "ro", "uri": "true"}).render_as_string()  # fmt: skip
+    for attempt in range(ATTEMPTS):
         try:
             # Optuna fills names in braces; those of a folder stay.
             plain = url.replace("{", "{{").replace("}", "}}")
-            storage = RDBStorage(plain, engine_kwargs=dict(arguments))
+            storage = RDBStorage(plain, engine_kwargs=options, skip_table_creation=read_only)
             break
         except ArgumentError:  # no such kind of storage
             raise
-        except (SQLAlchemyError, CommandError, RuntimeError, AssertionError):
-            if attempt == 4:  # Optuna has many ways to be surprised by half-made tables
+        # Optuna has many ways to be surprised by half-made tables; a server may be restarting.
+        except (SQLAlchemyError, CommandError, RuntimeError, AssertionError) as error:
+            if attempt >= ATTEMPTS - 1 or not (is_away(error) or attempt < 4) or read_only:
                 raise
             time.sleep(0.2 * 2**attempt)
-    if _file_of(url) is not None:
+    if file is not None and not read_only:
         _take_turns(storage)
     return storage
 
 
+def _engine_options(url: str, *, read_only: bool) -> dict[str, Any]:
+    """So that a dead connection is noticed: before its use, and soon if nobody answers."""
+    if url.startswith("sqlite"):
+        return {"connect_args": {"timeout": PATIENCE}}
+    if not url.startswith("postgresql"):
+        return {}
+    arguments: dict[str, Any] = {
+        "connect_timeout": 10, "keepalives_idle": 30, "keepalives_interval": 10,
+        "keepalives_count": 3, "tcp_user_timeout": 60_000,
+    }  # fmt: skip
+    # What the user has written in the URL wins.
+    arguments = {k: v for k, v in arguments.items() if k not in make_url(url).query}
+    if read_only and "options" not in make_url(url).query:
+        arguments["options"] = "-c default_transaction_read_only=on"
+    return {"pool_pre_ping": True, "connect_args": arguments}
+
+
 def _take_turns(storage: RDBStorage) -> None:
-    """Let every transaction on an SQLite file begin with the right to write.
+    """Let every transaction on an SQLite file that may write begin with the right to do so.
 
     Otherwise two processes can read the same state and both act on it, or find that neither may
     write: that is where "database is locked" comes from. Now they wait for each other.
@@ -98,7 +141,8 @@ def _take_turns(storage: RDBStorage) -> None:
 
     @event.listens_for(storage.engine, "begin")
     def _begin(connection: Any) -> None:
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
+        reads = connection.get_execution_options().get(READS)
+        connection.exec_driver_sql("BEGIN" if reads else "BEGIN IMMEDIATE")
 
     storage.engine.dispose()  # connections made before this
 
@@ -150,7 +194,12 @@ def explained(shown: str) -> Iterator[None]:
 
 
 def _unusable(shown: str, error: BaseException) -> StorageError:
-    return StorageError(f"the storage {shown} cannot be used: {_cause(error)}")
+    cause = _cause(error)
+    with contextlib.suppress(SQLAlchemyError):
+        file = _file_of(shown)
+        if "readonly" in cause and file is not None and not file.exists():
+            cause = "the file is gone: it was deleted or moved meanwhile"
+    return StorageError(f"the storage {shown} cannot be used: {without_secrets(cause)}")
 
 
 def _cause(error: BaseException) -> str:
@@ -180,13 +229,22 @@ def _first(error: BaseException) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
+_SECRET = re.compile(r"((?:pass|pwd|secret|token)\w*\s*=\s*)('[^']*'|[^&\s;'\"]+)", re.I)
+_BEFORE_HOST = re.compile(r"(://[^/:@\s]*:)[^@\s]*(@)")
+
+
+def without_secrets(text: str) -> str:
+    """A text without the passwords of URLs in it, also those in a URL's query."""
+    return _SECRET.sub(r"\1***", _BEFORE_HOST.sub(r"\1***\2", text))
+
+
 def public_url(url: str) -> str:
     """Without a password."""
     try:
-        parsed = make_url(url)
+        _parsed(url)
     except SQLAlchemyError:
-        return repr(url) if "@" not in url else "(a URL that cannot be read)"
-    return url if parsed.password is None else parsed.render_as_string(hide_password=True)
+        return repr(without_secrets(url)) if "@" not in url else "(a URL that cannot be read)"
+    return without_secrets(url)
 
 
 def check_same(study: Study, distributions: Mapping[str, BaseDistribution], direction: str) -> None:

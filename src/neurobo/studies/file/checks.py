@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from neurobo.algorithm import check_physics
 from neurobo.errors import InvalidInput, NeuroboError, did_you_mean
+from neurobo.integrations.optuna.storage import without_secrets
 from neurobo.space.search_space import Space
 from neurobo.studies.file.command import placeholders, unknown_names
 from neurobo.studies.file.mistakes import Mistake
@@ -19,8 +20,11 @@ def mistakes_of(study: StudyFile) -> Iterator[Mistake]:
         yield Mistake(
             study.line("storage"),
             "`storage` must be a URL such as 'sqlite:///study.db' or 'postgresql://user@host/db', "
-            f"got {table.storage!r}",
+            f"got {without_secrets(table.storage)!r}",
         )
+    for key in ("name", "storage"):
+        if "\0" in (getattr(table, key) or ""):
+            yield Mistake(study.line(key), f"`{key}` must not have NUL characters, got some")
     bad = False
     for name, parameter in table.space.items():
         try:

@@ -15,6 +15,9 @@ from neurobo.errors import InvalidInput, did_you_mean, short_repr
 from neurobo.studies.file import toml_lines
 from neurobo.studies.file.schema import Parameter, StudyTable
 
+SHOWN = 20
+"""Mistakes that a message lists."""
+
 
 @dataclass(frozen=True)
 class Mistake:
@@ -34,7 +37,9 @@ class InvalidStudyFile(InvalidInput):
         if len(mistakes) == 1:
             super().__init__(f"{path}, {mistakes[0]}")
         else:
-            lines = "".join(f"\n  {mistake}" for mistake in self.mistakes)
+            lines = "".join(f"\n  {mistake}" for mistake in self.mistakes[:SHOWN])
+            if len(mistakes) > SHOWN:
+                lines += f"\n  and {len(mistakes) - SHOWN} more"
             super().__init__(f"{path} has {len(mistakes)} mistakes{lines}")
 
 

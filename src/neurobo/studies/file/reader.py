@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -16,16 +18,31 @@ from neurobo.studies.file.study_file import StudyFile
 
 LARGEST = 1_000_000
 """Bytes of a study file. Nobody writes a larger one by hand."""
+DEEPEST = 32
+"""Tables and lists within each other."""
+_KEY_START = re.compile(r"[^,=#\]]*")
+_DEPTH_RULE = f"tables and lists must be nested at most {DEEPEST} deep, got more"
+_NUMBER_RULE = "a whole number must fit into 64 bits"
 
 
 def read_study(path: Path) -> StudyFile:
     """The file at `path`. Everything in it is checked, nothing is executed or imported."""
     path = path.absolute()
     text = _text(path)
+    # tomllib would work for long on a key of thousands of parts.
+    if any(_KEY_START.match(line)[0].count(".") > 1000 for line in text.split("\n")):  # type: ignore[index]
+        raise InvalidStudyFile(path, [Mistake(0, _DEPTH_RULE)])
     try:
         raw = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InvalidStudyFile(path, [syntax_mistake(error, text)]) from None
+    except RecursionError:
+        raise InvalidStudyFile(path, [Mistake(0, _DEPTH_RULE)]) from None
+    except ValueError:  # Python converts no number of so many digits
+        rule = f"{_NUMBER_RULE}, got one of thousands of digits"
+        raise InvalidStudyFile(path, [Mistake(0, rule)]) from None
+    if rule := _beyond_limits(raw):
+        raise InvalidStudyFile(path, [Mistake(0, rule)])
     try:
         table = StudyTable.model_validate(raw)
     except ValidationError as error:
@@ -37,6 +54,19 @@ def read_study(path: Path) -> StudyFile:
     if mistakes:
         raise InvalidStudyFile(path, mistakes)
     return study
+
+
+def _beyond_limits(raw: dict[str, Any]) -> str:
+    """What no study needs, and what makes programs slow or break; "" if there is nothing."""
+    level: list[Any] = [raw]
+    for _ in range(DEEPEST):
+        values = [v for one in level for v in (one.values() if isinstance(one, dict) else one)]
+        if any(isinstance(v, int) and not -(2**63) <= v < 2**63 for v in values):
+            return f"{_NUMBER_RULE}, got a larger one"
+        level = [v for v in values if isinstance(v, dict | list)]
+        if not level:
+            return ""
+    return _DEPTH_RULE
 
 
 def _text(path: Path) -> str:

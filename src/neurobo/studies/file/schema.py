@@ -182,6 +182,12 @@ class StudyTable(Table):
         description="Where results are kept: an URL such as `postgresql://user@host/db`. Default: "
         "an SQLite file beside the study file, with its name and the ending `.db`.",
     )
+    storage_retry_minutes: float = Field(
+        10.0,
+        ge=0,
+        description="How long a run goes on while its storage is away: calls are repeated, "
+        "evaluations go on, and results wait in memory and in a file beside the study file.",
+    )
     algorithm: Name = Field("auto", description="See `neurobo algorithms`.")
     options: dict[str, Any] = Field({}, description="Options of the algorithm.")
     seed: int = Field(0, ge=0, lt=2**63, description="Another seed, another run.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 
 Path = tuple[str | int, ...]
 
@@ -24,6 +25,7 @@ class _Scanner:
         self._text = text
         self._at = 0
         self._lines: dict[Path, int] = {}
+        self._ends = [found.start() for found in re.finditer("\n", text)]
 
     def document(self) -> dict[Path, int]:
         table: Path = ()
@@ -57,7 +59,7 @@ class _Scanner:
         return False
 
     def _line(self) -> int:
-        return self._text.count("\n", 0, self._at) + 1
+        return bisect_left(self._ends, self._at) + 1
 
     def _note(self, path: Path, line: int) -> None:
         for end in range(1, len(path)):  # a.b.c = 1 also says where a and a.b begin

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any, NamedTuple
 
 from optuna.exceptions import UpdateFinishedTrialError
@@ -20,11 +19,13 @@ from neurobo.integrations.optuna.attributes import (
     MEMBER,
     OUTPUT,
     RETRY_OF,
+    failure_of,
     member_of,
+    number_in,
 )
 from neurobo.integrations.optuna.history import trials_of_study
-from neurobo.integrations.optuna.leases import lease
-from neurobo.running.loop import ask
+from neurobo.integrations.optuna.leases import LEASE, lease
+from neurobo.running.loop import ask, suggest_all
 from neurobo.running.workers import Outcome
 from neurobo.space.search_space import Params
 from neurobo.studies.file.study_file import StudyFile
@@ -63,8 +64,8 @@ def ask_points(
                 )
             break
         held = lease(seconds, by_process=False)
-        trial = new_trial(study, held, fixed)
-        params = space.asked(partial(ask, trial))
+        trial = new_trial(study, space, held, fixed)
+        params = suggest_all(trial, space)
         found.append(Asked(trial.number, params, held["until"]))
     return found
 
@@ -75,7 +76,8 @@ def tell_result(file: StudyFile, study: Study, number: int, outcome: Outcome) ->
     if trial.state == TrialState.WAITING:
         raise InvalidInput(f"trial {number} must be asked for before its result is told")
     try:
-        return record(study, trial, outcome)
+        record(study, trial, outcome)
+        return compat.stored_trial(study, trial)
     except UpdateFinishedTrialError:
         told = accept_late(study, number, outcome, _refuse)
         assert told is not None
@@ -86,16 +88,21 @@ def _refuse(reason: str) -> None:
     raise InvalidInput(reason)
 
 
-def record(study: Study, trial: Trial | FrozenTrial, outcome: Outcome) -> FrozenTrial:
+def record(
+    study: Study,
+    trial: Trial | FrozenTrial,
+    outcome: Outcome,
+    user_attrs: Mapping[str, Any] | None = None,
+) -> None:
     """Store a result; UpdateFinishedTrialError if the trial has ended meanwhile."""
-    for name, value in (outcome.constraints or {}).items():
-        compat.set_constraint(study, trial, name, value)
-    for name, value in _marks(outcome).items():
-        compat.set_trial_user_attr(study, trial, name, value)
-    state = TrialState.FAIL if outcome.failure else TrialState.COMPLETE
-    values = None if outcome.failure else [outcome.value]
-    compat.set_trial_state(study, trial, state, values)
-    return compat.stored_trial(study, trial)
+    compat.finish_trial(
+        study,
+        trial,
+        TrialState.FAIL if outcome.failure else TrialState.COMPLETE,
+        None if outcome.failure else [outcome.value],
+        user_attrs={**(user_attrs or {}), **_marks(outcome)},
+        constraints=outcome.constraints,
+    )
 
 
 def _marks(outcome: Outcome) -> dict[str, Any]:
@@ -110,7 +117,7 @@ def accept_late(
     begun, or becomes a trial of its own if there is no repetition."""
     trials = study.get_trials(deepcopy=False)
     trial = trials[number]
-    reason = str(trial.user_attrs.get(FAILURE, ""))
+    reason = failure_of(trial)
     if trial.state == TrialState.COMPLETE:
         refuse(
             f"trial {number} has its result already: {trial.value!r}, got another one; "
@@ -126,19 +133,21 @@ def accept_late(
         return None
     again = successor(study, number)
     if again is None:
-        told = [t.number for t in trials if t.user_attrs.get(LATE_FOR) == number]
+        told = [t.number for t in trials if number_in(t, LATE_FOR) == number]
         if told:
             refuse(f"the late result of trial {number} is known already, as trial {told[0]}")
             return None
         return _add(study, trial, outcome, {LATE_FOR: number})
-    waiting = again.state == TrialState.WAITING
-    if waiting and compat.set_trial_state(study, again, TrialState.RUNNING):
+    # For as long as it takes to write the result: should this process die, the lease ends.
+    held = lease(60.0, by_process=True)
+    if again.state == TrialState.WAITING and compat.claim_trial(study, again, {LEASE: held}):
         params, live = compat.enqueued_params(again), compat.live_trial(study, again)
-        for name, distribution in trial.distributions.items():
-            if name in params:
-                ask(live, name, distribution)
-        compat.set_trial_user_attr(study, again, LATE_FOR, number)
-        return record(study, again, outcome)
+        with compat.bundled(study):
+            for name, distribution in trial.distributions.items():
+                if name in params:
+                    ask(live, name, distribution)
+        record(study, again, outcome, {LATE_FOR: number})
+        return compat.stored_trial(study, again)
     refuse(
         f"trial {number} ran out of its lease and was begun again as trial {again.number} "
         f"({again.state.name.lower()}); its late result is not taken, because the point would "

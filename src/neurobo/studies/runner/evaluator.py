@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import json
+import mmap
 import os
 import select
 import selectors
@@ -34,16 +35,19 @@ def main() -> None:
     requests = os.fdopen(os.dup(0), "rb", buffering=0)
     with open(os.devnull, "rb") as nothing:  # the objective shall not read our requests
         os.dup2(nothing.fileno(), 0)
+    folder = _Folder()
     if os.fork() == 0:  # nothing is loaded and no thread runs yet: this is safe
-        _guard(requests.fileno())
+        _guard(requests.fileno(), folder)
     functions = _Functions()
     while line := _line(requests):
         request = json.loads(line)
+        folder.set(request.get("remove") or "")
         if request["kind"] == "command":
             reply = run_command(request, requests, lambda pid: _say(replies, {"group": pid}))
         else:
             reply = functions.call(request)
         _say(replies, reply)
+    folder.remove()
     os.killpg(0, signal.SIGKILL)  # the runner is gone, or wants no more
 
 
@@ -60,8 +64,27 @@ def _line(requests: IO[bytes]) -> bytes:
     return bytes(found)
 
 
-def _guard(requests: int) -> NoReturn:
-    """Wait for the end of the runner, then end this group: a function that hangs cannot.
+class _Folder:
+    """The folder that goes with the evaluation, in memory that the guard sees, too."""
+
+    def __init__(self) -> None:
+        self._memory = mmap.mmap(-1, 4096)
+
+    def set(self, path: str) -> None:
+        text = os.fsencode(path)
+        self._memory.seek(0)
+        # A path that is too long is none: better a folder that stays than another one that goes.
+        self._memory.write((text if len(text) < 4096 else b"").ljust(4096, b"\0"))
+
+    def remove(self) -> None:
+        path = self._memory[:].rstrip(b"\0")
+        if path:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _guard(requests: int, folder: _Folder) -> NoReturn:
+    """Wait for the end of the runner, then end this group, because a function that hangs cannot,
+    and remove the folder of the evaluation.
 
     It keeps nothing open but the pipe of the requests, so that the runner sees our end, too.
     """
@@ -72,6 +95,14 @@ def _guard(requests: int) -> NoReturn:
     hang_up.register(requests, 0)
     hang_up.poll()
     time.sleep(1.0)  # the evaluator itself ends the program that it runs, if it can
+    guard = os.getpid()
+    if os.fork() == 0:  # in a group of its own it outlives this one
+        os.setpgid(0, 0)
+        while os.getppid() == guard:
+            time.sleep(0.02)
+        folder.remove()
+        os._exit(0)
+    time.sleep(0.1)
     os.killpg(0, signal.SIGKILL)
     os._exit(0)
 

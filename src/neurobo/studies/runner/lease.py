@@ -11,6 +11,7 @@ person; they do not see a trial that died before its first beat, and they work o
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Container, Sequence
 from typing import Any
@@ -18,37 +19,52 @@ from typing import Any
 from optuna.exceptions import StorageInternalError, UpdateFinishedTrialError
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
+from sqlalchemy.exc import SQLAlchemyError
 
 from neurobo.errors import InvalidInput
 from neurobo.integrations.optuna import compat
 from neurobo.integrations.optuna.attributes import (
+    ATTEMPT,
     FAILURE,
     INTERRUPTED,
     RETRY_OF,
     VOID,
+    attempt_of,
     counting,
     replaced,
 )
 from neurobo.integrations.optuna.history import suggested
-from neurobo.integrations.optuna.leases import ATTEMPT, LEASE, is_leased, lease, seconds_left
+from neurobo.integrations.optuna.leases import LEASE, Glance, Watch, lease
+from neurobo.space.distributions import has_value
 from neurobo.space.search_space import Params, Space
 
 
-def new_trial(study: Study, held: dict[str, Any], fixed: Params | None = None) -> Trial:
+def new_trial(
+    study: Study, space: Space, held: dict[str, Any], fixed: Params | None = None
+) -> Trial:
     """A trial that has its lease from its first moment on: a waiting one, or else a new one. With
     fixed values always a new one."""
     for trial in () if fixed else compat.waiting_trials(study):
+        if not may_begin(trial, space):
+            continue
         try:
-            # Before it is taken: should this process die at once, somebody's lease runs out.
-            compat.set_trial_system_attr(study, trial, LEASE, held)
-            if compat.set_trial_state(study, trial, TrialState.RUNNING):
-                compat.set_trial_system_attr(study, trial, LEASE, held)
+            if compat.claim_trial(study, trial, {LEASE: held}):
                 return compat.live_trial(study, trial)
         except UpdateFinishedTrialError:
             continue
     attributes = {LEASE: held, **(compat.as_enqueued(fixed) if fixed else {})}
     template = create_trial(state=TrialState.RUNNING, system_attrs=attributes)
     return compat.begin_trial(study, template)
+
+
+def may_begin(trial: FrozenTrial, space: Space) -> bool:
+    """Whether a waiting trial can be begun: what it was queued with are values of parameters."""
+    queued, distributions = compat.enqueued_params(trial), space.distributions
+    return not compat.is_queued_badly(trial) and all(
+        has_value(distributions[name], value)
+        for name, value in queued.items()
+        if name in distributions
+    )
 
 
 class Renewal:
@@ -77,29 +93,30 @@ class Renewal:
 
     def _renew(self) -> None:
         while not self._over.wait(self._seconds / 3):
-            for trial in list(self.held.values()):
-                try:
-                    held = lease(self._seconds, by_process=True)
-                    compat.set_trial_system_attr(self._study, trial, LEASE, held)
-                except (UpdateFinishedTrialError, KeyError):
-                    self.release(trial)
-                except StorageInternalError:
-                    pass  # there is time for two more
+            trials = list(self.held.values())
+            held = lease(self._seconds, by_process=True)
+            # An error is no end: there is time for two more, and the loop will hear of it.
+            with contextlib.suppress(StorageInternalError, SQLAlchemyError):
+                for ended in compat.renew_attr(self._study, trials, LEASE, held) if trials else ():
+                    self.release(ended)
 
 
 def give_up_expired(
-    study: Study, space: Space, retries: int, *, without: Container[int] = ()
+    study: Study,
+    space: Space,
+    retries: int,
+    *,
+    without: Container[int] = (),
+    watch: Watch | Glance | None = None,
 ) -> list[int]:
     """Fail every trial whose lease has run out, and queue it again if it may be retried.
 
     `without` are the numbers of one's own, which a machine that slept has not renewed in time.
+    `watch` is that of somebody who looks again and again.
     """
     running = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
-    late = [
-        trial
-        for trial in running
-        if is_leased(trial) and trial.number not in without and not seconds_left(trial)
-    ]
+    watch = watch or Glance()
+    late = [t for t in running if t.number not in without and watch.has_run_out(t)]
     reason = "lost: whoever evaluated it died, or did not renew its lease"
     return [t.number for t in late if give_up(study, t, space, retries, reason)]
 
@@ -110,16 +127,15 @@ def give_up(study: Study, trial: FrozenTrial, space: Space, retries: int, reason
     One that may be retried, or to which no point was suggested yet, becomes void: it does not count
     as an evaluation, and a new trial takes its turn.
     """
-    attempt = int(trial.user_attrs.get(ATTEMPT, 1))
-    point = {**compat.enqueued_params(trial), **suggested(trial)}
+    attempt, point = attempt_of(trial), suggested(trial)
     known = space.contains(point)
     again = attempt <= retries or reason == INTERRUPTED
+    void = {VOID: True} if again or not known else {}
     try:
-        compat.set_trial_user_attr(study, trial, FAILURE, reason)
-        if again or not known:
-            compat.set_trial_system_attr(study, trial, VOID, True)
         # Only one of several that try succeeds.
-        compat.set_trial_state(study, trial, TrialState.FAIL)
+        compat.finish_trial(
+            study, trial, TrialState.FAIL, user_attrs={FAILURE: reason}, system_attrs=void
+        )
     except UpdateFinishedTrialError:
         return False
     if again and known:
@@ -136,7 +152,7 @@ def retry(study: Study, space: Space, numbers: Sequence[int] | None = None) -> d
     The old ones stay in the study; they teach nothing any more and do not count.
     """
     trials = study.get_trials(deepcopy=False)
-    failed = {t.number for t in counting(study) if t.state == TrialState.FAIL}
+    failed = {t.number for t in counting(study, trials) if t.state == TrialState.FAIL}
     for number in numbers or ():
         _check_retriable(trials, failed, space, number)
     chosen = sorted(failed if numbers is None else set(numbers))

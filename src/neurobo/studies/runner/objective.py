@@ -12,12 +12,16 @@ from pathlib import Path
 from typing import Any
 
 from neurobo.errors import NeuroboError, short_repr
+from neurobo.integrations.optuna.attributes import RESERVED
 from neurobo.running.workers import Outcome
 from neurobo.space.pool import CANDIDATE
 from neurobo.studies.file.command import ID, arguments, kept_folder
 from neurobo.studies.file.study_file import StudyFile
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(nan|inf|infinity)", re.I)
+_OWN_NAMES = ", ".join(sorted(RESERVED))
+LONGEST_NAME = 512
+"""Characters of an attribute's name that Optuna's tables can hold."""
 TAIL = 2000
 """Characters of a program's output that a failed trial keeps."""
 
@@ -133,7 +137,7 @@ def _last_line(out: str) -> Any:
         return float(last)
     try:
         found = json.loads(last)
-    except ValueError:
+    except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
         raise ValueError(f"{rule}, got {short_repr(last)}")
@@ -155,6 +159,21 @@ def _parts(result: Any) -> tuple[Any, Any, dict[str, Any]]:
     attrs = result.get("attrs") or {}
     if not isinstance(attrs, dict):
         raise ValueError(f"`attrs` must be an object, got {short_repr(attrs)}")
+    for name in attrs:
+        if name in RESERVED:
+            raise ValueError(
+                f"`attrs` must not have the names that neurobo uses itself ({_OWN_NAMES}), got "
+                f"{name!r}"
+            )
+        if not 0 < len(name) <= LONGEST_NAME or "\0" in name:
+            raise ValueError(
+                f"a name in `attrs` must have 1 to {LONGEST_NAME} characters, none of them NUL, "
+                f"got {short_repr(name, 80)}"
+            )
+    try:
+        json.dumps(attrs)
+    except RecursionError:
+        raise ValueError("`attrs` must not be nested deeply, got too many levels") from None
     return result["value"], result.get("constraints") or {}, attrs
 
 

@@ -169,8 +169,15 @@ class Programs:
         with replies:
             for line in replies:
                 if line.endswith("\n"):
-                    self._news.put((slot, json.loads(line)))
+                    self._news.put((slot, _reply(line)))
         self._news.put((slot, None))
+
+
+def _reply(line: str) -> dict[str, Any]:
+    try:
+        return dict(json.loads(line))
+    except (ValueError, TypeError, RecursionError) as error:
+        return {"error": f"the objective must return what JSON can hold, got {error}"}
 
 
 def _remember(slot: _Slot) -> None:

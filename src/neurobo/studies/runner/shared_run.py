@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-import signal
+import random
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
 
 from optuna.exceptions import UpdateFinishedTrialError
 from optuna.study import Study
@@ -16,30 +15,41 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 from neurobo.errors import InvalidInput
 from neurobo.integrations.optuna.attributes import (
     FAILURE,
-    INTERRUPTED,
     VOID,
     counting,
+    is_interrupted,
     void_numbers,
 )
 from neurobo.integrations.optuna.compat import (
+    finish_trial,
+    outage_of,
+    recent,
     request_stop,
-    set_trial_state,
-    set_trial_system_attr,
-    set_trial_user_attr,
     stop_requested,
     stoppable,
     stored_trial,
 )
-from neurobo.integrations.optuna.leases import is_evaluated, lease
-from neurobo.running.loop import Callback, Run
+from neurobo.integrations.optuna.leases import Watch, is_evaluated, is_unreadable, lease
+from neurobo.integrations.optuna.outage import Outage
+from neurobo.integrations.optuna.storage import StorageError
+from neurobo.running.backends import not_waiting
+from neurobo.running.interrupts import StopFlags
+from neurobo.running.loop import JUST_READ, Callback, Run
 from neurobo.running.progress import Progress
 from neurobo.running.workers import Outcome
 from neurobo.studies.file.study_file import StudyFile
 from neurobo.studies.runner import ask_tell
 from neurobo.studies.runner.failure_notes import FailureNotes
-from neurobo.studies.runner.lease import Renewal, give_up, give_up_expired, new_trial
+from neurobo.studies.runner.lease import (
+    Renewal,
+    give_up,
+    give_up_expired,
+    may_begin,
+    new_trial,
+)
 from neurobo.studies.runner.objective import Requests
 from neurobo.studies.runner.programs import Programs
+from neurobo.studies.runner.spool import Spool, store_left_behind
 from neurobo.studies.runner.store import explained, open_study, suggesting
 
 NOT_NEEDED = "not needed: others had begun the last trial"
@@ -52,75 +62,137 @@ TICK = 0.5
 class SharedBackend:
     """A study on which other runners and people work, too. What this run holds, it leases."""
 
-    def __init__(self, file: StudyFile, study: Study, note: Callable[[str], None]) -> None:
+    def __init__(
+        self, file: StudyFile, study: Study, note: Callable[[str], None], flags: StopFlags
+    ) -> None:
         self.study = study
         self.finished = len(counting(study))
-        self.patience: float | None = TICK
-        self._file, self._note = file, note
+        self.spool = Spool(file)
+        self._file, self._note, self._flags = file, note, flags
         self._seconds, self._retries = file.table.lease.seconds, file.table.retries
         self.leases = Renewal(study, self._seconds)
+        self._outage = outage_of(study) or Outage()
+        self._outage.note, self._outage.meanwhile = note, self._while_away
+        self._telling: dict[int, Outcome] = {}
+        self._watch, self._watched_since = Watch(), -math.inf
         self._looked = -math.inf
         self._told_to_stop = False
-        self.evaluating: Callable[[], int] = lambda: 0
-        """How many trials this run evaluates now."""
+        self._left_aside: set[int] = set()
+        self.loop: Run | None = None
+        """The run whose trials these are, once it is made."""
+
+    @property
+    def patience(self) -> float | None:
+        """With jitter: runners that began together do not ask the storage together."""
+        return min(TICK, self._seconds / 4) * random.uniform(0.75, 1.25)
 
     def look_around(self) -> None:
+        self._answer_signals()
+        if time.monotonic() - self._looked < min(TICK, self._seconds / 4):
+            return
+        self._looked = time.monotonic()
+        with recent(self.study, JUST_READ):
+            self._report_unusable()
+            if self._outage.back_since > self._watched_since:
+                self._watched_since = self._outage.back_since
+                self._watch.forget()
+            for number in give_up_expired(
+                self.study, self._file.space, self._retries,
+                without=self.leases.held, watch=self._watch,
+            ):  # fmt: skip
+                self._note(f"trial {number} was lost: its runner died")
+            self.finished = len(counting(self.study))
+
+    def _answer_signals(self) -> None:
+        self._flags.check()
+        if self._flags.soon:
+            request_stop(self.study)
         if stop_requested(self.study) and not self._told_to_stop:
             self._told_to_stop = True
-            count = self.evaluating()
+            count = 0 if self.loop is None else len(self.loop.running)
             self._note(
                 f"stopping: {count} running trial{'s' * (count != 1)} will be finished; "
                 "Ctrl-C again stops now"
             )
-        if time.monotonic() - self._looked < min(TICK, self._seconds / 4):
-            return
-        self._looked = time.monotonic()
-        mine = self.leases.held
-        for number in give_up_expired(self.study, self._file.space, self._retries, without=mine):
-            self._note(f"trial {number} was lost: its runner died")
-        self.finished = len(counting(self.study))
+
+    def _while_away(self) -> None:
+        """Between two attempts to reach a storage that is away: results must not get lost."""
+        if self.loop is not None and self.loop.running:
+            self.loop.gather(0)
+            for number, outcome in {**self._telling, **self.loop.arrived}.items():
+                self.spool.keep(number, outcome)
+        self._flags.check()
+
+    def _report_unusable(self) -> None:
+        """Trials that somebody else wrote, and that neurobo cannot work with."""
+        for trial in self.study.get_trials(deepcopy=False):
+            waits = trial.state == TrialState.WAITING and not may_begin(trial, self._file.space)
+            if trial.number not in self._left_aside and (waits or is_unreadable(trial)):
+                what = "point that it was queued with" if waits else "lease"
+                self._note(f"trial {trial.number} is left aside: its {what} cannot be read")
+                self._left_aside.add(trial.number)
 
     def begun(self, own: int) -> int:
-        return len(self._counting())
+        with recent(self.study, JUST_READ):
+            return len(self._counting())
 
     def _counting(self) -> list[FrozenTrial]:
         """Trials that are or will be one of the budget's."""
-        void = void_numbers(self.study)
+        trials = self.study.get_trials(deepcopy=False)
+        void = void_numbers(self.study, trials)
         return [
             t
-            for t in self.study.get_trials(deepcopy=False)
+            for t in trials
             if t.state != TrialState.WAITING
             and t.number not in void
-            and t.user_attrs.get(FAILURE) != INTERRUPTED
+            and not is_interrupted(t)
+            and not is_unreadable(t)
         ]
 
     def ask(self) -> Trial | None:
-        trial = new_trial(self.study, lease(self._seconds, by_process=True))
-        self.leases.hold(trial)
-        # Several runners may have begun the last one at the same moment; the first keeps it.
-        before = sum(t.number < trial.number for t in self._counting())
+        held = lease(self._seconds, by_process=True)
+        with recent(self.study, JUST_READ):
+            trial = new_trial(self.study, self._file.space, held)
+            self.leases.hold(trial)
+            # Several runners may have begun the last one at the same moment; the first keeps it.
+            before = sum(t.number < trial.number for t in self._counting())
         if before < self._file.table.budget.trials:
             return trial
         self.leases.release(trial)
-        set_trial_user_attr(self.study, trial, FAILURE, NOT_NEEDED)
-        set_trial_system_attr(self.study, trial, VOID, True)
-        set_trial_state(self.study, trial, TrialState.FAIL)
+        with suppress(UpdateFinishedTrialError):
+            finish_trial(
+                self.study, trial, TrialState.FAIL,
+                user_attrs={FAILURE: NOT_NEEDED}, system_attrs={VOID: True},
+            )  # fmt: skip
         return None
 
-    def tell(self, trial: Trial, outcome: Outcome) -> FrozenTrial | None:
+    def release(self, trial: Trial) -> None:
+        self._note(f"trial {trial.number} was given up by others before it had a point")
         self.leases.release(trial)
+
+    def tell(self, trial: Trial, outcome: Outcome) -> FrozenTrial | None:
+        self._telling = {trial.number: outcome}
+        try:
+            told = self._store(trial, outcome)
+        finally:
+            self._telling = {}
+        self.leases.release(trial)
+        self.spool.forget(trial.number)
+        with recent(self.study, JUST_READ):
+            self.finished = len(counting(self.study))
+        return None if told is None else stored_trial(self.study, told)
+
+    def _store(self, trial: Trial, outcome: Outcome) -> Trial | FrozenTrial | None:
+        """The trial that has the result; None if none has."""
         if outcome.lost:
             self._note(f"trial {trial.number} was lost: {outcome.failure}")
             self._give_up(trial, f"lost: {outcome.failure}")
-            self.finished = len(counting(self.study))
             return None
-        told: FrozenTrial | None
         try:
-            told = ask_tell.record(self.study, trial, outcome)
+            ask_tell.record(self.study, trial, outcome)
         except UpdateFinishedTrialError:  # this machine slept, and the lease ran out
-            told = ask_tell.accept_late(self.study, trial.number, outcome, self._note)
-        self.finished = len(counting(self.study))
-        return told
+            return ask_tell.accept_late(self.study, trial.number, outcome, self._note)
+        return trial
 
     def abandon(self, trial: Trial, reason: str) -> None:
         self.leases.release(trial)
@@ -132,10 +204,15 @@ class SharedBackend:
 
     def wait_for_others(self) -> bool:
         """Should they die, there is work again. Programs end; people may take days."""
-        theirs = any(is_evaluated(t) for t in self.study.get_trials(deepcopy=False))
+        with recent(self.study, JUST_READ):
+            theirs = any(is_evaluated(t) for t in self.study.get_trials(deepcopy=False))
         if theirs:
-            time.sleep(min(TICK, self._seconds / 4))
+            time.sleep(self.patience or 0.0)
         return theirs
+
+    def leaving(self) -> AbstractContextManager[None]:
+        self._outage.meanwhile = lambda: None
+        return not_waiting(self.study)
 
 
 def run(
@@ -159,22 +236,31 @@ def run(
     end = math.inf if hours is None else time.monotonic() + 3600 * hours
     requests = Requests(file)
     places = Programs(requests, workers or table.workers, table.constraints)
-    backend = SharedBackend(file, study, note)
+    flags = StopFlags()
+    backend = SharedBackend(file, study, note, flags)
     loop = Run(file.space, backend, places, table.budget.trials, batch=1)
-    backend.evaluating = lambda: len(loop.running)
-
-    def stop() -> None:
-        request_stop(study)  # the loop says so: a handler must not print into another print
-
-    with (
-        explained(file),
-        stoppable(study),
-        display(study) as shown,
-        places,
-        backend.leases,
-        _two_interrupts(stop),
-    ):
-        why = loop.go(end, (FailureNotes(note), *callbacks), shown)
+    backend.loop = loop
+    try:
+        with (
+            explained(file),
+            stoppable(study),
+            display(study) as shown,
+            flags,
+            places,
+            backend.leases,
+        ):
+            store_left_behind(file, study, note)
+            why = loop.go(end, (FailureNotes(note), *callbacks), shown)
+    except StorageError as error:
+        if not backend.spool:
+            raise
+        raise StorageError(f"{error}; {_kept(backend.spool)}") from error
+    finally:
+        outage = outage_of(study)
+        if outage is not None and outage.away:
+            outage.seconds = 0.0  # whoever looks at the study now need not wait
+    if backend.spool:
+        why = f"{why or STOPPED}; {_kept(backend.spool)}"
     if not why and stop_requested(study):
         why = loop.how_far(STOPPED)
     return study, why
@@ -188,20 +274,9 @@ def check_runnable(file: StudyFile) -> None:
         )
 
 
-@contextmanager
-def _two_interrupts(first: Callable[[], None]) -> Iterator[None]:
-    """The first Ctrl-C calls `first`, the second and SIGTERM raise KeyboardInterrupt."""
-    caught: list[int] = []
-
-    def answer(sign: int, _: Any) -> None:
-        caught.append(sign)
-        if sign == signal.SIGTERM or len(caught) > 1:
-            raise KeyboardInterrupt
-        first()
-
-    before = {sign: signal.signal(sign, answer) for sign in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for sign, handler in before.items():
-            signal.signal(sign, handler)
+def _kept(spool: Spool) -> str:
+    count = len(spool)
+    return (
+        f"{count} result{'s' * (count != 1)} could not be stored and wait{'s' * (count == 1)} in "
+        f"{spool.path}; the next `neurobo run` stores them"
+    )

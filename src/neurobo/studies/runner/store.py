@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 
 import optuna
 from optuna.exceptions import ExperimentalWarning
-from optuna.storages import RDBStorage
+from optuna.storages import BaseStorage
 from optuna.study import Study
 from sqlalchemy import URL
 
@@ -18,9 +18,10 @@ from neurobo.studies.file.law_file import law
 from neurobo.studies.file.study_file import StudyFile
 
 
-def open_study(file: StudyFile, *, create: bool = True) -> Study:
+def open_study(file: StudyFile, *, create: bool = True, read_only: bool = False) -> Study:
     """The study of a study file; it is made if it is not there yet and `create` says so."""
-    storage = opened(_url(file), create=create)
+    minutes = file.table.storage_retry_minutes
+    storage = opened(_url(file), create=create, read_only=read_only, minutes=minutes)
     with explained(file):
         study = _study(file, storage, create=create)
         check_same(study, file.space.distributions, file.table.direction)
@@ -35,21 +36,24 @@ def _url(file: StudyFile) -> str:
     return url.render_as_string(hide_password=False)
 
 
-def _study(file: StudyFile, storage: RDBStorage, *, create: bool) -> Study:
+def _study(file: StudyFile, storage: BaseStorage, *, create: bool) -> Study:
     table = file.table
     if not create and table.name not in optuna.get_all_study_names(storage):
         raise StorageError(
             f"a study that has begun was expected, got none called {table.name!r} in "
             f"{public_url(file)}"
         )
+    # A law is the user's code: it is not even imported until there is a use for it.
+    suggests = None if table.physics is not None else sampler(file)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ExperimentalWarning)
+        if not create:
+            return optuna.load_study(study_name=table.name, storage=storage, sampler=suggests)
         return optuna.create_study(
             storage=storage,
             study_name=table.name,
             direction=table.direction,
-            # A law is the user's code: it is not even imported until there is a use for it.
-            sampler=None if table.physics is not None else sampler(file),
+            sampler=suggests,
             load_if_exists=True,
         )
 
