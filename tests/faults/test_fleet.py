@@ -16,7 +16,7 @@ from faults.postgres import Server
 needs_postgres = pytest.mark.skipif(bool(postgres.missing()), reason=postgres.missing())
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def server() -> Iterator[Server]:
     with postgres.server() as made:
         yield made
