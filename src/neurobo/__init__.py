@@ -36,11 +36,13 @@ if TYPE_CHECKING:
     from neurobo.space.distributions import categorical as Categorical  # noqa: N812
     from neurobo.space.distributions import float_range as Float  # noqa: N812
     from neurobo.space.distributions import int_range as Int  # noqa: N812
+    from neurobo.space.input_constraints import AtMost as AtMost
     from neurobo.space.pool import Pool as Pool
 
 __version__ = "0.1.0"
 
 _HOME = {
+    "AtMost": ("neurobo.space.input_constraints", "AtMost"),
     "Auto": ("neurobo.algorithm", "Auto"),
     "Categorical": ("neurobo.space.distributions", "categorical"),
     "EvaluationFailed": ("neurobo.errors", "EvaluationFailed"),
@@ -74,6 +76,7 @@ __all__ = [
     "PDE",
     "PINNBO",
     "STOBNTS",
+    "AtMost",
     "Auto",
     "Categorical",
     "DeepEnsemble",

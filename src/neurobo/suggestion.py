@@ -106,9 +106,9 @@ def _bounds(plan: Plan, key: Array, data: Data, number: int) -> tuple[Bounds | N
 def is_exhausted(space: Space, trials: Trials) -> bool:
     """Whether every point of a finite space is evaluated or pending."""
     points = [*trials.params, *trials.pending]
-    if space.repeats or len(points) < space.size:
+    if space.repeats or len(points) < space.n_points:
         return False
-    return len(np.unique(space.encode(points).round(9), axis=0)) >= space.size
+    return len(np.unique(space.encode(points).round(9), axis=0)) >= space.n_points
 
 
 def check_learn_failures(given: bool | str) -> bool | Literal["auto"]:

@@ -9,6 +9,7 @@ from jaxtyping import Float
 from scipy.stats import qmc
 
 from neurobo.data.observations import Data
+from neurobo.search.feasible_points import local_points, mutated_points, spread_points
 from neurobo.search.scoring import CHUNK
 from neurobo.search.trust_region import Region
 from neurobo.space.encoders import Matrix
@@ -21,6 +22,8 @@ class Box:
 
     low: Float[np.ndarray, " columns"]
     high: Float[np.ndarray, " columns"]
+    centre: Float[np.ndarray, " columns"] | None = None
+    """Of a trust region."""
 
     @staticmethod
     def of(space: Space, data: Data, region: Region | None) -> Box:
@@ -28,11 +31,14 @@ class Box:
         if region is None:
             return whole
         centre, radius = data.points[region.row], region.radius
+        if space.feasible is not None and not space.feasible.contains(centre[None])[0]:
+            return whole  # an observation from before the constraints
         # Categories stay free: a region of one-hot columns has no meaning.
         local = space.numeric
         return Box(
             np.where(local, np.maximum(centre - radius, -1.0), whole.low),
             np.where(local, np.minimum(centre + radius, 1.0), whole.high),
+            centre,
         )
 
     def squeeze(self, x: Matrix) -> Matrix:
@@ -47,11 +53,26 @@ def candidates(space: Space, data: Data, box: Box, rng: np.random.Generator) -> 
     """CHUNK points of the box, and as many near the best observations, if there are any."""
     sobol = qmc.Sobol(space.n_parameters, rng=rng).random(CHUNK)
     everywhere = space.snap(box.squeeze(space.from_unit(sobol)))
+    if space.feasible is not None:
+        everywhere = _allowed(space, box, everywhere, rng)
     if data.n == 0:
         return everywhere
     best = data.points[data.order[:8]]
     parents = best[rng.integers(len(best), size=CHUNK)]
     radius = 10 ** rng.uniform(-3, -0.3, CHUNK)
     rate = min(1.0, 8 / space.n_parameters)
-    near = box.clip(space.mutate(parents, rng, radius, rate))
-    return np.concatenate([everywhere, space.snap(near)])
+    if space.feasible is None:
+        near = space.snap(box.clip(space.mutate(parents, rng, radius, rate)))
+    else:
+        inside = np.all((parents >= box.low) & (parents <= box.high), axis=1)
+        inside &= space.feasible.contains(parents)
+        parents = np.where(inside[:, None], parents, everywhere)
+        near = mutated_points(space, parents, rng, radius, rate, box.low, box.high)
+    return np.concatenate([everywhere, near])
+
+
+def _allowed(space: Space, box: Box, base: Matrix, rng: np.random.Generator) -> Matrix:
+    """Points of the box that known input constraints allow; other columns as in `base`."""
+    if box.centre is None:
+        return spread_points(space, len(base), rng, base=base)
+    return local_points(space, box.centre, box.low, box.high, base, rng)

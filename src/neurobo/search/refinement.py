@@ -13,6 +13,15 @@ from scipy.optimize import minimize as scipy_minimize
 
 from neurobo.acquisition.score import Limited, Score
 from neurobo.search.candidates import Box
+from neurobo.search.feasible_steps import (
+    allowed_part,
+    has_discrete_moves,
+    neighbours,
+    polishable,
+    reachable,
+    slsqp_constraints,
+)
+from neurobo.search.polytope import Polytope
 from neurobo.search.scoring import evaluate, or_worst
 from neurobo.space.encoders import Matrix
 from neurobo.space.search_space import Space
@@ -25,7 +34,7 @@ def _improve_discrete(
     score: Score, space: Space, x: Matrix, values: np.ndarray, box: Box, rng: np.random.Generator
 ) -> tuple[Matrix, np.ndarray, bool]:
     """Replace each point by its best one-change neighbour if that is better."""
-    near = [space.neighbours(point, rng) for point in x]
+    near = [neighbours(space, point, rng) for point in x]
     inside = [p[np.all((p >= box.low - 1e-9) & (p <= box.high + 1e-9), axis=1)] for p in near]
     found = evaluate(score, space, np.concatenate(inside))
     scores = np.split(found, np.cumsum([len(p) for p in inside]))
@@ -43,10 +52,10 @@ def refine(
     free = space.continuous
     for _ in range(ROUNDS):
         if free.any():
-            moved, scores = _moved(score, space, x, box)
+            moved, scores = _moved(score, space, x, box, rng)
             better = scores < values
             x, values = np.where(better[:, None], moved, x), np.where(better, scores, values)
-        if free.all():
+        if not has_discrete_moves(space):
             break
         x, values, improved = _improve_discrete(score, space, x, values, box, rng)
         if not improved:
@@ -61,6 +70,7 @@ def _descend(
     low: Float[Array, " d"],
     high: Float[Array, " d"],
     free: Bool[Array, " d"],
+    inside: Polytope | None = None,
 ) -> tuple[Float[Array, "k d"], Float[Array, " k"]]:
     """Projected Adam on all starts at once, with a step that shrinks from 5 % of the box; the best
     point that each has seen, and its score."""
@@ -73,12 +83,14 @@ def _descend(
     def one(i: Array, carry: tuple[Array, ...]) -> tuple[Array, ...]:
         at, m, v, best, lowest = carry
         values, g = values_and_gradients(at)
+        g = g if inside is None else inside.along(at, g)
         better = values < lowest
         best, lowest = jnp.where(better[:, None], at, best), jnp.where(better, values, lowest)
         m, v = 0.8 * m + 0.2 * g, 0.95 * v + 0.05 * g**2
         rate = 0.05 * (high - low) * 0.5 * (1.01 + jnp.cos(jnp.pi * i / STEPS))
         step = (m / (1 - 0.8 ** (i + 1))) / (jnp.sqrt(v / (1 - 0.95 ** (i + 1))) + 1e-12)
-        return jnp.clip(at - rate * step, low, high), m, v, best, lowest
+        end = jnp.clip(at - rate * step, low, high)
+        return end if inside is None else inside.moved(at, end), m, v, best, lowest
 
     zeros = jnp.zeros_like(x)
     first = (x, zeros, zeros, x, jnp.full(len(x), jnp.inf))
@@ -88,16 +100,23 @@ def _descend(
     return jnp.where(better[:, None], at, best), jnp.where(better, last, lowest)
 
 
-def _moved(score: Score, space: Space, x: Matrix, box: Box) -> tuple[Matrix, np.ndarray]:
+def _moved(
+    score: Score, space: Space, x: Matrix, box: Box, rng: np.random.Generator
+) -> tuple[Matrix, np.ndarray]:
     """Encoded points after a descent in their continuous columns, and their scores."""
     free = space.movable
     low, high = -np.ones(len(free)), np.ones(len(free))
     low[free], high[free] = box.low[space.continuous], box.high[space.continuous]
     arrays = (jnp.asarray(a) for a in (space.inputs(x), low, high, free))
-    x = x.copy()
-    found, values = _descend(score, *arrays)
+    inside = reachable(space, x, box, rng)
+    start, x = x, x.copy()
+    found, values = _descend(score, *arrays, inside)
     x[:, space.continuous] = np.asarray(found)[:, free]
-    return x, np.asarray(values)
+    if space.feasible is None:
+        return x, np.asarray(values)
+    kept = allowed_part(space, start, x)
+    changed = np.any(kept != x, axis=1)
+    return kept, np.where(changed, evaluate(score, space, kept), np.asarray(values))
 
 
 @jax.jit
@@ -119,29 +138,30 @@ _slopes = jax.jit(jax.jacrev(_limits, argnums=1))
 
 def polish(score: Score, space: Space, x: Float[np.ndarray, " d"], box: Box) -> np.ndarray:
     """A quasi-Newton search from one point in its continuous columns."""
-    free, held = space.continuous, space.inputs(x[None])[0]
+    free, held = polishable(space, x), space.inputs(x[None])[0]
+    movable = np.zeros(len(held), dtype=bool)
+    movable[space.places(np.flatnonzero(free))] = True
 
     def moved(at: np.ndarray) -> Array:
         whole = held.copy()
-        whole[space.movable] = at
+        whole[movable] = at
         return jnp.asarray(whole)
 
     def target(at: np.ndarray) -> tuple[float, np.ndarray]:
         plain = score.score if isinstance(score, Limited) else score
         value, gradient = _value_and_gradient(plain, moved(at))
-        return float(value), np.asarray(gradient)[space.movable]
+        return float(value), np.asarray(gradient)[movable]
 
-    method: Literal["L-BFGS-B", "SLSQP"] = "L-BFGS-B"
-    constraints: list[Any] = []
+    constraints: list[Any] = slsqp_constraints(space, x, free)
     if isinstance(score, Limited):  # often the lowest allowed point is just allowed
-        method = "SLSQP"
-        constraints = [
+        constraints.append(
             {
                 "type": "ineq",
                 "fun": lambda at: -MARGIN - np.asarray(_limits(score, moved(at))),
-                "jac": lambda at: -np.asarray(_slopes(score, moved(at)))[:, space.movable],
+                "jac": lambda at: -np.asarray(_slopes(score, moved(at)))[:, movable],
             }
-        ]
+        )
+    method: Literal["L-BFGS-B", "SLSQP"] = "SLSQP" if constraints else "L-BFGS-B"
     found: Any = scipy_minimize(
         target, x[free], jac=True, method=method, constraints=constraints,
         bounds=list(zip(box.low[free], box.high[free], strict=True)), options={"maxiter": 30},
@@ -150,4 +170,6 @@ def polish(score: Score, space: Space, x: Float[np.ndarray, " d"], box: Box) -> 
         return x
     polished = x.copy()
     polished[free] = found.x
-    return polished
+    if space.feasible is None:
+        return polished
+    return allowed_part(space, x[None], box.clip(polished[None]))[0]

@@ -7,7 +7,7 @@ single possible value take no column.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -18,8 +18,11 @@ from optuna.distributions import BaseDistribution
 from scipy.optimize import Bounds
 
 from neurobo.errors import InvalidInput
+from neurobo.space.constraint_geometry import feasible_set
 from neurobo.space.distributions import contains, distribution_of, only_value
-from neurobo.space.encoders import Candidate, Matrix, parameter_of
+from neurobo.space.encoders import Candidate, Matrix, Parameter, parameter_of
+from neurobo.space.feasible_set import FeasibleSet
+from neurobo.space.input_constraints import InputConstraints, Where, bound
 from neurobo.space.pool import CANDIDATE, Pool
 
 Params = dict[str, Any]
@@ -27,6 +30,8 @@ SpaceLike = Mapping[str, Any] | Sequence[tuple[float, float]] | Bounds | Pool
 
 # Two points closer than this in a continuous column are the same point.
 SAME_POINT = 1e-6
+COUNTABLE = 2**16
+"""Points of a space whose allowed ones are counted."""
 
 
 class Space:
@@ -39,6 +44,7 @@ class Space:
         as_array: bool = False,
         pools: Mapping[str, Pool] | None = None,
         pool: Pool | None = None,
+        where: Where | InputConstraints | None = None,
     ):
         self.distributions = dict(distributions)
         self.as_array = as_array
@@ -56,9 +62,24 @@ class Space:
         self._columns = [slice(int(a), int(b)) for a, b in pairwise(edges)]
         self.dim = int(edges[-1])
         """Columns of an encoded point."""
+        self.where = bound(where, self.distributions, as_array=as_array)
+        """Known constraints between parameters, in the user's terms."""
+        self.feasible: FeasibleSet | None = None
+        """Where they allow a point."""
+        if self.where is not None:
+            self.feasible = feasible_set(self.where, tuple(self.parameters.items()))
 
     @staticmethod
-    def of(space: SpaceLike | Space) -> Space:
+    def of(space: SpaceLike | Space, where: Where | None = None) -> Space:
+        """The space that a user wrote, with known constraints between its parameters."""
+        checked = Space._of(space)
+        if where is None:
+            return checked
+        known: Any = {"as_array": checked.as_array, "pools": checked.pools, "pool": checked.pool}
+        return Space(checked.distributions, where=where, **known)
+
+    @staticmethod
+    def _of(space: SpaceLike | Space) -> Space:
         if isinstance(space, Space):
             return space
         if isinstance(space, Pool):
@@ -90,6 +111,10 @@ class Space:
             return f"a 1-D array of length {len(self.distributions)}"
         return f"a dict with the keys {list(self.distributions)}"
 
+    def blocks(self) -> Iterator[tuple[Parameter, slice]]:
+        """The parameters that can vary and their columns."""
+        return zip(self.parameters.values(), self._columns, strict=True)
+
     @property
     def n_parameters(self) -> int:
         """Parameters that can vary."""
@@ -99,6 +124,13 @@ class Space:
     def size(self) -> float:
         """How many different points there are; infinite if any parameter is continuous."""
         return math.prod(p.count for p in self.parameters.values())
+
+    @cached_property
+    def n_points(self) -> float:
+        """How many of them are allowed; infinite if nobody has counted."""
+        if self.feasible is None or self.size > COUNTABLE:
+            return self.size if self.feasible is None else math.inf
+        return int(self.feasible.contains(self.by_index(np.arange(int(self.size)))).sum())
 
     @cached_property
     def continuous(self) -> Bool[np.ndarray, " columns"]:
@@ -140,6 +172,12 @@ class Space:
             for p, c in parts
         ]
         return np.concatenate([np.zeros(0, dtype=bool), *flags])
+
+    def places(self, columns: Int[np.ndarray, " k"]) -> Int[np.ndarray, " k"]:
+        """The networks' input columns of these encoded ones, which belong to no pool."""
+        pooled = [p.pool.columns - 1 if isinstance(p, Candidate) else 0 for p, _ in self.blocks()]
+        owner = np.searchsorted([c.start for c in self._columns], columns, side="right") - 1
+        return columns + np.cumsum([0, *pooled])[owner]
 
     def inputs(self, x: Matrix) -> Matrix:
         """What networks see of encoded points: candidates of pools as their features."""
@@ -210,6 +248,8 @@ class Space:
                 self.parameters.items(), self._columns, strict=True
             )
         }
+        if self.feasible is not None:
+            free = self.feasible.settle(free)
         return {n: self._fixed[n] if n in self._fixed else free[n] for n in self.distributions}
 
     def snap(self, x: Matrix) -> Matrix:

@@ -22,7 +22,9 @@ from neurobo.integrations.optuna.attributes import MEMBER, void_numbers
 from neurobo.integrations.optuna.compat import set_trial_system_attr
 from neurobo.integrations.optuna.history import sign_of, store_suggestion, trials_of_study
 from neurobo.physics.laws import Laws, Physics, bind
+from neurobo.search.feasible_points import check_not_empty
 from neurobo.search.initial_design import check_design, start_size
+from neurobo.space.input_constraints import InputConstraints, Where
 from neurobo.space.pool import Pool
 from neurobo.space.search_space import Params, Space, SpaceLike
 from neurobo.suggestion import Plan, check_learn_failures, is_exhausted, next_point
@@ -40,6 +42,10 @@ class NeuroSampler(BaseSampler):
     `pool={"candidate": array}` gives the integer parameter "candidate", which counts the rows of
     the array (or of a `neurobo.Pool`) from 0, the rows as features. `physics` is a law that the
     objective obeys, a `neurobo.PDE`, or a list of them.
+
+    `where` are known constraints between the parameters of `search_space`, which every suggestion
+    meets: texts such as "a + b == 1", `neurobo.AtMost`, and callables that get a dict of
+    parameters and are at most 0 where a point is allowed.
 
     Constraints that trials carry (`trial.set_constraint`) are learned and respected, also those of
     failed trials. `learn_failures` says whether the sampler learns where evaluations fail, and
@@ -60,11 +66,12 @@ class NeuroSampler(BaseSampler):
         start: str = "sobol",
         learn_failures: bool | Literal["auto"] = "auto",
         physics: Physics | None = None,
+        where: Where | None = None,
     ) -> None:
         self._algorithm = resolve(algorithm)
         check_physics(self._algorithm, physics)
         self._seed = check_seed(seed)
-        self._space = None if search_space is None else Space.of(search_space)
+        self._space = _space_of(search_space, where)
         self._pools = _pools_of(self._space, pool)
         self._physics = physics
         if self._space is not None and physics is not None:
@@ -102,7 +109,12 @@ class NeuroSampler(BaseSampler):
         if not search_space:
             return {}
         with self._one_at_a_time:  # threads at the same moment could choose the same point
-            return self._suggest(study, trial, Space(search_space, pools=self._pools))
+            space = Space(search_space, pools=self._pools, where=self._where)
+            return self._suggest(study, trial, space)
+
+    @property
+    def _where(self) -> InputConstraints | None:
+        return None if self._space is None else self._space.where
 
     def _suggest(self, study: Study, trial: FrozenTrial, space: Space) -> Params:
         trials = trials_of_study(study, space, without=trial.number)
@@ -118,7 +130,7 @@ class NeuroSampler(BaseSampler):
         if is_exhausted(space, trials):
             self._warn_once(
                 "exhausted",
-                f"all {space.size:.0f} points of the search space are evaluated or pending; "
+                f"all {space.n_points:.0f} points of the search space are evaluated or pending; "
                 "suggesting points again",
             )
             trials = trials.repeatable()
@@ -150,10 +162,20 @@ class NeuroSampler(BaseSampler):
     ) -> Any:
         """A random value, for a parameter that the common search space does not hold."""
         _check_one_objective(study)
+        self._check_unconstrained(param_name, param_distribution)
         self._announce_random(study, param_name)
         space = Space({param_name: param_distribution})
         rng = np.random.default_rng([self._seed, trial.number, zlib.crc32(param_name.encode())])
         return space.decode(space.from_unit(rng.random((1, space.n_parameters)))[0])[param_name]
+
+    def _check_unconstrained(self, name: str, distribution: BaseDistribution) -> None:
+        """A value drawn alone would break constraints between parameters."""
+        if self._where is not None and name in self._where.names and not distribution.single():
+            assert self._space is not None
+            raise InvalidInput(
+                f"a parameter of `where` must be suggested with its distribution in search_space, "
+                f"{self._space.distributions[name]}, got {distribution} for {name!r}"
+            )
 
     def _announce_random(self, study: Study, name: str) -> None:
         """One warning about all parameters that the model cannot choose, as far as they are known.
@@ -179,6 +201,19 @@ class NeuroSampler(BaseSampler):
 
 
 NeuroSampler.__module__ = "neurobo"  # stored objects name the path that users have
+
+
+def _space_of(given: SpaceLike | Space | None, where: Where | None) -> Space | None:
+    if given is not None:
+        space = Space.of(given, where)
+        check_not_empty(space)
+        return space
+    if where is not None:
+        raise InvalidInput(
+            "where must come with search_space, which tells NeuroSampler the parameters before the "
+            "first trial, got search_space=None"
+        )
+    return None
 
 
 def _check_one_objective(study: Study) -> None:

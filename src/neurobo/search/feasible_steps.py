@@ -1,0 +1,170 @@
+"""How the acquisition optimiser stays inside known input constraints."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from neurobo.search.candidates import Box
+from neurobo.search.hit_and_run import correction, exchanged, in_use, opened
+from neurobo.search.polytope import Polytope, polytope
+from neurobo.space.encoders import Matrix
+from neurobo.space.feasible_set import FeasibleSet, Points
+from neurobo.space.search_space import Space
+
+HALVINGS = 30
+"""Of a step that callables refuse."""
+MARGIN = 1e-9
+"""By how much a polished point stays on the allowed side of a callable."""
+
+
+def has_discrete_moves(space: Space) -> bool:
+    """Whether there are moves besides those of continuous columns."""
+    groups = space.feasible is not None and bool(space.feasible.groups)
+    return groups or not space.continuous.all()
+
+
+def neighbours(space: Space, x: Float[np.ndarray, " columns"], rng: np.random.Generator) -> Matrix:
+    """Allowed points that differ from `x` in one discrete parameter, or in as many as the
+    constraints need."""
+    near = space.neighbours(x, rng)
+    region = space.feasible
+    if region is None:
+        return near
+    z = region.z(x[None])
+    moves = [_steps(region, z, rng), _exchanges(region, z)]
+    more = [space.snap(region.put(np.tile(x, (len(m), 1)), m)) for m in moves]
+    near = np.concatenate([near, *more])
+    return near[region.contains(near)]
+
+
+def _steps(region: FeasibleSet, z: Points, rng: np.random.Generator) -> Points:
+    """One whole step, and a longer one, in each direction of the lattice."""
+    d = np.concatenate([region.lattice, -region.lattice])
+    far = rng.integers(2, 9, size=(len(d), 1))
+    return np.concatenate([z + d, z + far * d])
+
+
+def _exchanges(region: FeasibleSet, z: Points) -> Points:
+    """Every component of a group replaced by every other; and left out, if that is possible."""
+    found = [z[:0]]
+    for group in region.groups:
+        used = region.nonzero(z)[0, group.columns]
+        leaves, enters = (a.ravel() for a in np.meshgrid(group.columns[used], group.columns[~used]))
+        found.append(exchanged(region, np.repeat(z, len(leaves), axis=0), leaves, enters))
+        pairs = [(i, j) for i in group.columns[used] for j in group.columns[used] if i != j]
+        if pairs:  # the rest takes what the one had
+            first, second = np.array(pairs).T
+            found.append(exchanged(region, np.repeat(z, len(pairs), axis=0), first, second))
+    return np.concatenate(found)
+
+
+def reachable(space: Space, x: Matrix, box: Box, rng: np.random.Generator) -> Polytope | None:
+    """Where the continuous columns of points may go; None: anywhere in the box."""
+    region = space.feasible
+    if region is None or not (len(region.a) or len(region.e) or region.groups):
+        return None
+    z = region.z(x)
+    return polytope(
+        region, space.places(region.columns), z, opened(region, z, rng), _in_z(region, box)
+    )
+
+
+def _in_z(region: FeasibleSet, box: Box) -> tuple[Points, Points]:
+    low, high = (region.scale.to_z(end[None, region.columns]) for end in (box.low, box.high))
+    return low, high
+
+
+def allowed_part(space: Space, start: Matrix, end: Matrix) -> Matrix:
+    """The ends of steps from allowed points, or what comes nearest to them on the way.
+
+    Rounding errors of rows are removed towards the middle of the region; callables cut the step.
+    """
+    region = space.feasible
+    assert region is not None
+    good = region.contains(end)
+    if good.all():
+        return end
+    before, after = region.z(start), region.z(end)
+    if len(region.f):
+        for _ in range(2):  # bounds may cut what the equations need
+            after = after + correction(region, region.f - after @ region.e.T, in_use(region, after))
+            after = np.clip(after, -1.0, 1.0)
+    anchor = before if region.centre is None else np.broadcast_to(region.centre, before.shape)
+    after = anchor + _share(region, anchor, after)[:, None] * (after - anchor)
+    moved = region.put(end, np.where(good[:, None], region.z(end), after))
+    for i in range(HALVINGS):
+        refused = ~region.contains(moved)
+        if not refused.any():
+            return moved
+        part = before + 0.5 ** (i + 1) * (after - before)
+        moved = np.where(refused[:, None], region.put(end, part), moved)
+    return np.where(region.contains(moved)[:, None], moved, start)
+
+
+def _share(region: FeasibleSet, start: Points, end: Points) -> Float[np.ndarray, " n"]:
+    """How much of a step stays inside the rows."""
+    over = end @ region.a.T - region.b
+    room = np.maximum(region.b - start @ region.a.T, 0.0)
+    share = np.where(over > 0, room / np.where(over > 0, room + over, 1.0), 1.0)
+    return np.min(share, axis=1, initial=1.0)
+
+
+def polishable(space: Space, x: Float[np.ndarray, " columns"]) -> Bool[np.ndarray, " columns"]:
+    """Continuous columns that may move from here."""
+    free = space.continuous.copy()
+    region = space.feasible
+    if region is not None:
+        free[region.columns] &= opened(region, region.z(x[None]), np.random.default_rng(0))[0]
+    return free
+
+
+def slsqp_constraints(
+    space: Space, x: Float[np.ndarray, " columns"], free: Bool[np.ndarray, " columns"]
+) -> list[dict[str, Any]]:
+    """The input constraints over the free columns of a point, as SciPy wants them."""
+    region = space.feasible
+    if region is None:
+        return []
+    moving = free[region.columns]
+
+    def whole(at: np.ndarray) -> Matrix:
+        point = x[None].copy()
+        point[0, free] = at
+        return point
+
+    def scattered(rows: np.ndarray, at: np.ndarray) -> np.ndarray:
+        """d(rows · z) / d(free columns)."""
+        slope = region.scale.slope(whole(at)[:, region.columns])[0]
+        out = np.zeros((len(rows), space.dim))
+        out[:, region.columns] = rows * slope
+        return out[:, free]
+
+    # Independent equations: SLSQP takes no others.
+    _, s, v = np.linalg.svd(region.e[:, moving], full_matrices=False)
+    kept = np.zeros((int(np.sum(s > 1e-10)), len(region.names)))
+    kept[:, moving] = v[: len(kept)]
+    right = region.z(x[None])[0] @ kept.T
+    found: list[dict[str, Any]] = []
+    if len(kept):
+        found.append(
+            {
+                "type": "eq",
+                "fun": lambda at: region.z(whole(at))[0] @ kept.T - right,
+                "jac": lambda at: scattered(kept, at),
+            }
+        )
+    if len(region.a):
+        found.append(
+            {
+                "type": "ineq",
+                "fun": lambda at: region.b - region.z(whole(at))[0] @ region.a.T,
+                "jac": lambda at: -scattered(region.a, at),
+            }
+        )
+    oracle = region.oracle
+    if oracle is not None:  # its slopes by finite differences
+        found.append({"type": "ineq", "fun": lambda at: -MARGIN - oracle(whole(at))})
+    return found
