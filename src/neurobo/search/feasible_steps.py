@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from neurobo.search.candidates import Box
 from neurobo.search.hit_and_run import correction, exchanged, in_use, opened
@@ -26,18 +26,48 @@ def has_discrete_moves(space: Space) -> bool:
     return groups or not space.continuous.all()
 
 
-def neighbours(space: Space, x: Float[np.ndarray, " columns"], rng: np.random.Generator) -> Matrix:
-    """Allowed points that differ from `x` in one discrete parameter, or in as many as the
-    constraints need."""
-    near = space.neighbours(x, rng)
+def neighbours(
+    space: Space, x: Matrix, rng: np.random.Generator
+) -> tuple[Matrix, Int[np.ndarray, " n"]]:
+    """Allowed points that differ from one of `x` in one discrete parameter, or in as many as the
+    constraints need, and whose they are."""
+    near, owner = space.neighbours(x, rng)
     region = space.feasible
     if region is None:
-        return near
-    z = region.z(x[None])
-    moves = [_steps(region, z, rng), _exchanges(region, z)]
-    more = [space.snap(region.put(np.tile(x, (len(m), 1)), m)) for m in moves]
-    near = np.concatenate([near, *more])
-    return near[region.contains(near)]
+        return near, owner
+    points, owners = [near], [owner]
+    for i, z in enumerate(region.z(x)):
+        moved = np.concatenate([_steps(region, z[None], rng), _exchanges(region, z[None])])
+        points.append(space.snap(region.put(np.tile(x[i], (len(moved), 1)), moved)))
+        owners.append(np.full(len(moved), i))
+    near, owner = np.concatenate(points), np.concatenate(owners)
+    inside = region.contains(near)
+    return near[inside], owner[inside]
+
+
+def together(
+    space: Space, x: Float[np.ndarray, " columns"], near: Matrix, gains: Float[np.ndarray, " n"]
+) -> Matrix:
+    """The best 2, 4, 8, … changes of different parameters among those that are better alone."""
+    order = np.argsort(gains)
+    order = order[: np.sum(gains < -1e-12)]
+    changed = near[order] != x
+    point, used, found = x.copy(), np.zeros(len(x), dtype=bool), [near[:0]]
+    count = 0
+    for one, columns in zip(near[order], changed, strict=True):
+        if np.any(used & columns):
+            continue
+        used |= columns
+        point = np.where(columns, one, point)
+        count += 1
+        if count > 1 and count & (count - 1) == 0:
+            found.append(point[None])
+    if count > 2 and count & (count - 1):
+        found.append(point[None])
+    all_of_them = np.concatenate(found)
+    return (
+        all_of_them if space.feasible is None else all_of_them[space.feasible.contains(all_of_them)]
+    )
 
 
 def _steps(region: FeasibleSet, z: Points, rng: np.random.Generator) -> Points:

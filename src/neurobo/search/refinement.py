@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal
 
 import jax
@@ -20,6 +21,7 @@ from neurobo.search.feasible_steps import (
     polishable,
     reachable,
     slsqp_constraints,
+    together,
 )
 from neurobo.search.polytope import Polytope
 from neurobo.search.scoring import evaluate, or_worst
@@ -32,33 +34,53 @@ ROUNDS = 12
 
 def _improve_discrete(
     score: Score, space: Space, x: Matrix, values: np.ndarray, box: Box, rng: np.random.Generator
-) -> tuple[Matrix, np.ndarray, bool]:
-    """Replace each point by its best one-change neighbour if that is better."""
-    near = [neighbours(space, point, rng) for point in x]
-    inside = [p[np.all((p >= box.low - 1e-9) & (p <= box.high + 1e-9), axis=1)] for p in near]
-    found = evaluate(score, space, np.concatenate(inside))
-    scores = np.split(found, np.cumsum([len(p) for p in inside]))
-    x, values, improved = x.copy(), values.copy(), False
-    for i, (points, found) in enumerate(zip(inside, scores, strict=False)):
-        if len(found) and found.min() < values[i] - 1e-12:
-            x[i], values[i], improved = points[found.argmin()], found.min(), True
+) -> tuple[Matrix, np.ndarray, Bool[np.ndarray, " k"]]:
+    """Replace each point by its best one-change neighbour if that is better, and which it was."""
+    near, owner = neighbours(space, x, rng)
+    inside = np.all((near >= box.low - 1e-9) & (near <= box.high + 1e-9), axis=1)
+    near, owner = near[inside], owner[inside]
+    scores = evaluate(score, space, near)
+    if _many(space):  # one change at a time would not come to an end
+        gains = scores - values[owner]
+        parts = [together(space, x[i], near[owner == i], gains[owner == i]) for i in range(len(x))]
+        more = np.concatenate(parts)
+        near, scores = np.concatenate([near, more]), np.r_[scores, evaluate(score, space, more)]
+        owner = np.r_[owner, np.repeat(np.arange(len(x)), [len(part) for part in parts])]
+    x, values, improved = x.copy(), values.copy(), np.zeros(len(x), dtype=bool)
+    for i in np.unique(owner):
+        mine = np.flatnonzero(owner == i)
+        best = mine[np.argmin(scores[mine])]
+        if scores[best] < values[i] - 1e-12:
+            x[i], values[i], improved[i] = near[best], scores[best], True
     return x, values, improved
+
+
+def _many(space: Space) -> bool:
+    """Whether there are more discrete parameters than rounds."""
+    return sum(p.count < math.inf for p in space.parameters.values()) > ROUNDS
 
 
 def refine(
     score: Score, space: Space, x: Matrix, values: np.ndarray, box: Box, rng: np.random.Generator
 ) -> tuple[Matrix, np.ndarray]:
     """The points after a search from each, and their scores."""
-    free = space.continuous
+    free, many = space.continuous, _many(space)
+    changed = np.ones(len(x), dtype=bool)
     for _ in range(ROUNDS):
         if free.any():
             moved, scores = _moved(score, space, x, box, rng)
             better = scores < values
             x, values = np.where(better[:, None], moved, x), np.where(better, scores, values)
+            changed |= better
         if not has_discrete_moves(space):
             break
-        x, values, improved = _improve_discrete(score, space, x, values, box, rng)
-        if not improved:
+        # Neighbours of a point that has not changed are known; where they are few, others may be
+        # drawn from a wide range.
+        rows = np.flatnonzero(changed | (not many))
+        new, found, improved = _improve_discrete(score, space, x[rows], values[rows], box, rng)
+        x, values = x.copy(), values.copy()
+        x[rows], values[rows], changed[rows] = new, found, improved
+        if not improved.any():
             break
     return x, values
 

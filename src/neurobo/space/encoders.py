@@ -26,6 +26,13 @@ from neurobo.errors import InvalidInput
 from neurobo.space.pool import Pool
 
 Matrix = Float[np.ndarray, "_ columns"]
+Moves = Float[np.ndarray, "n moves width"]
+
+
+def _others(values: Matrix, here: Int[np.ndarray, " n"]) -> Moves:
+    """All values but the one that each point has."""
+    place = np.arange(len(values) - 1)
+    return np.asarray(values[place + (place >= here[:, None])])
 
 
 @dataclass(frozen=True)
@@ -92,6 +99,13 @@ class Numeric:
             return self.snap((2 * u - 1)[:, None])
         return self.nth(np.minimum(u * self.count, self.count - 1).astype(int))
 
+    def all_moves(self, x: Matrix) -> Moves | None:
+        """Every other value for each point; None if there are too many."""
+        if self.step is None or self.count > 16:
+            return np.empty((len(x), 0, 1)) if self.step is None else None
+        here = np.round((self._values(x[:, 0]) - self.distribution.low) / self.step).astype(int)
+        return _others(self.nth(np.arange(int(self.count))), here)
+
     def moves(self, row: Float[np.ndarray, " width"], rng: np.random.Generator) -> Matrix:
         """Other values to try from here: all if they are few, else steps near and far."""
         if self.step is None:
@@ -140,6 +154,12 @@ class Category:
     def from_unit(self, u: Float[np.ndarray, " n"]) -> Matrix:
         return self.nth(np.minimum(u * self.width, self.width - 1).astype(int))
 
+    def all_moves(self, x: Matrix) -> Moves | None:
+        """Every other choice for each point; None if there are too many."""
+        if self.width > 33:
+            return None
+        return _others(np.eye(self.width), np.argmax(x, axis=1))
+
     def moves(self, row: Float[np.ndarray, " width"], rng: np.random.Generator) -> Matrix:
         others = np.delete(np.arange(self.width), np.argmax(row))
         if len(others) > 32:
@@ -155,6 +175,9 @@ class Candidate(Numeric):
     pool: Pool
 
     ordered = False
+
+    def all_moves(self, x: Matrix) -> Moves | None:
+        return None
 
     def moves(self, row: Float[np.ndarray, " width"], rng: np.random.Generator) -> Matrix:
         index = np.arange(len(self.pool))
