@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 
 from neurobo.search.candidates import Box
-from neurobo.search.hit_and_run import correction, exchanged, in_use, opened
+from neurobo.search.hit_and_run import correction, in_use, opened
 from neurobo.search.polytope import Polytope, polytope
 from neurobo.space.encoders import Matrix
 from neurobo.space.feasible_set import FeasibleSet, Points
@@ -18,77 +18,6 @@ HALVINGS = 30
 """Of a step that callables refuse."""
 MARGIN = 1e-9
 """By how much a polished point stays on the allowed side of a callable."""
-
-
-def has_discrete_moves(space: Space) -> bool:
-    """Whether there are moves besides those of continuous columns."""
-    groups = space.feasible is not None and bool(space.feasible.groups)
-    return groups or not space.continuous.all()
-
-
-def neighbours(
-    space: Space, x: Matrix, rng: np.random.Generator
-) -> tuple[Matrix, Int[np.ndarray, " n"]]:
-    """Allowed points that differ from one of `x` in one discrete parameter, or in as many as the
-    constraints need, and whose they are."""
-    near, owner = space.neighbours(x, rng)
-    region = space.feasible
-    if region is None:
-        return near, owner
-    points, owners = [near], [owner]
-    for i, z in enumerate(region.z(x)):
-        moved = np.concatenate([_steps(region, z[None], rng), _exchanges(region, z[None])])
-        points.append(space.snap(region.put(np.tile(x[i], (len(moved), 1)), moved)))
-        owners.append(np.full(len(moved), i))
-    near, owner = np.concatenate(points), np.concatenate(owners)
-    inside = region.contains(near)
-    return near[inside], owner[inside]
-
-
-def together(
-    space: Space, x: Float[np.ndarray, " columns"], near: Matrix, gains: Float[np.ndarray, " n"]
-) -> Matrix:
-    """The best 2, 4, 8, … changes of different parameters among those that are better alone."""
-    order = np.argsort(gains)
-    order = order[: np.sum(gains < -1e-12)]
-    changed = near[order] != x
-    point, used, found = x.copy(), np.zeros(len(x), dtype=bool), [near[:0]]
-    count = 0
-    for one, columns in zip(near[order], changed, strict=True):
-        if np.any(used & columns):
-            continue
-        used |= columns
-        point = np.where(columns, one, point)
-        count += 1
-        if count > 1 and count & (count - 1) == 0:
-            found.append(point[None])
-    if count > 2 and count & (count - 1):
-        found.append(point[None])
-    all_of_them = np.concatenate(found)
-    return (
-        all_of_them if space.feasible is None else all_of_them[space.feasible.contains(all_of_them)]
-    )
-
-
-def _steps(region: FeasibleSet, z: Points, rng: np.random.Generator) -> Points:
-    """One whole step, and a longer one, in each direction of the lattice."""
-    d = np.concatenate([region.lattice, -region.lattice])
-    far = rng.integers(2, 9, size=(len(d), 1))
-    return np.concatenate([z + d, z + far * d])
-
-
-def _exchanges(region: FeasibleSet, z: Points) -> Points:
-    """Every component of a group replaced by every other; and left out, if that is possible."""
-    found = [z[:0]]
-    for group in region.groups:
-        used = region.nonzero(z)[0, group.columns]
-        leaves, enters = (a.ravel() for a in np.meshgrid(group.columns[used], group.columns[~used]))
-        found.append(exchanged(region, np.repeat(z, len(leaves), axis=0), leaves, enters))
-        pairs = [(i, j) for i in group.columns[used] for j in group.columns[used] if i != j]
-        if pairs:  # the rest takes what the one had
-            first, second = np.array(pairs).T
-            found.append(exchanged(region, np.repeat(z, len(pairs), axis=0), first, second))
-    return np.concatenate(found)
 
 
 def reachable(space: Space, x: Matrix, box: Box, rng: np.random.Generator) -> Polytope | None:

@@ -16,13 +16,11 @@ from neurobo.acquisition.score import Limited, Score
 from neurobo.search.candidates import Box
 from neurobo.search.feasible_steps import (
     allowed_part,
-    has_discrete_moves,
-    neighbours,
     polishable,
     reachable,
     slsqp_constraints,
-    together,
 )
+from neurobo.search.neighbours import has_discrete_moves, neighbours, together
 from neurobo.search.polytope import Polytope
 from neurobo.search.scoring import evaluate, or_worst
 from neurobo.space.encoders import Matrix

@@ -264,30 +264,6 @@ class Space:
         blocks = [p.from_unit(u[:, i]) for i, p in enumerate(self.parameters.values())]
         return np.concatenate([np.zeros((len(u), 0)), *blocks], axis=1)
 
-    def neighbours(
-        self, x: Matrix, rng: np.random.Generator
-    ) -> tuple[Matrix, Int[np.ndarray, " n"]]:
-        """Points that differ from one of `x` in one discrete parameter, and whose they are."""
-        moves = [p.all_moves(x[:, columns]) for p, columns in self.blocks()]
-        # Parameters with too many values draw some, point after point.
-        drawn = [
-            {i: p.moves(row[c], rng) for i, (p, c) in enumerate(self.blocks()) if moves[i] is None}
-            for row in x
-        ]
-        counts = np.array(
-            [[len(d[i]) if m is None else m.shape[1] for i, m in enumerate(moves)] for d in drawn]
-        ).reshape(len(x), len(moves))
-        begin = np.cumsum(np.r_[0, counts.ravel()])[:-1].reshape(counts.shape)
-        owner = np.repeat(np.arange(len(x)), counts.sum(axis=1))
-        found = x[owner]
-        for i, (every, columns) in enumerate(zip(moves, self._columns, strict=True)):
-            if every is not None:
-                found[begin[:, [i]] + np.arange(every.shape[1]), columns] = every
-            else:
-                for first, some in zip(begin[:, i], (d[i] for d in drawn), strict=True):
-                    found[first : first + len(some), columns] = some
-        return found, owner
-
     def mutate(
         self, x: Matrix, rng: np.random.Generator, radius: Float[np.ndarray, " n"], rate: float
     ) -> Matrix:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from optuna.distributions import BaseDistribution
+
 from neurobo.algorithm import check_physics
 from neurobo.errors import InvalidInput, NeuroboError, did_you_mean
+from neurobo.space.input_constraints import bound
+from neurobo.space.search_space import Space
 from neurobo.studies.file.command import placeholders, unknown_names
 from neurobo.studies.file.mistakes import Mistake
 from neurobo.studies.file.study_file import StudyFile, distribution_of
@@ -20,11 +24,14 @@ def mistakes_of(study: StudyFile) -> Iterator[Mistake]:
             "`storage` must be a URL such as 'sqlite:///study.db' or 'postgresql://user@host/db', "
             f"got {table.storage!r}",
         )
+    distributions = {}
     for name, parameter in table.space.items():
         try:
-            distribution_of(parameter)
+            distributions[name] = distribution_of(parameter)
         except InvalidInput as error:
             yield Mistake(study.line("space", name), f"space.{name}: {error}")
+    if len(distributions) == len(table.space):
+        yield from _where(study, distributions)
     if table.pool is not None:
         try:
             _ = study.pool
@@ -49,6 +56,22 @@ def mistakes_of(study: StudyFile) -> Iterator[Mistake]:
                     f"(write {{{{ for a brace), got {{{name}}}{did_you_mean(name, known)}",
                 )
         yield from _unspeakable(study)
+
+
+def _where(study: StudyFile, distributions: dict[str, BaseDistribution]) -> Iterator[Mistake]:
+    """Each constraint alone, and then whether they can be met together."""
+    found = False
+    for i in range(len(study.table.where)):
+        try:
+            bound(study.where[i : i + 1], distributions)
+        except InvalidInput as error:
+            found = True
+            yield Mistake(study.line("where", i), str(error))
+    if study.table.where and not found:
+        try:
+            Space(distributions, where=study.where)
+        except InvalidInput as error:
+            yield Mistake(study.line("where"), str(error))
 
 
 def _physics(study: StudyFile) -> Iterator[Mistake]:

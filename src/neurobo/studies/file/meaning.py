@@ -25,9 +25,10 @@ def meaning(file: StudyFile) -> dict[str, str]:
         "study": f"{table.name!r}, to {table.direction}",
         "budget": spent,
         "space": _size(file),
+        **({"where": _where(file)} if table.where else {}),
         "algorithm": f"{table.algorithm}{f' ({options})' if options else ''}: "
         f"{describe(table.algorithm)}",
-        "start": f"{file.n_start} points of a Sobol design, seed {table.seed}",
+        "start": f"{file.n_start} points of {_design(file)}, seed {table.seed}",
         "objective": _objective(file),
     }
     if table.constraints:
@@ -59,6 +60,15 @@ def parameters(file: StudyFile) -> list[dict[str, Any]]:
         values += f" (read with {how})" if how else ""
         rows.append({"name": CANDIDATE, "values": values})
     return rows
+
+
+def _where(file: StudyFile) -> str:
+    assert file.space.where is not None
+    return f"every point meets: {'; '.join(file.space.where.words())}"
+
+
+def _design(file: StudyFile) -> str:
+    return "an even design of what `where` allows" if file.table.where else "a Sobol design"
 
 
 def _size(file: StudyFile) -> str:

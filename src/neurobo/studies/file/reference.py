@@ -12,6 +12,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from neurobo.studies.file.schema import (
+    AtMostTable,
     Budget,
     Lease,
     Objective,
@@ -25,6 +26,7 @@ _TABLES: dict[str, type[BaseModel]] = {
     "Top of the file": StudyTable,
     "[budget]": Budget,
     "[space]: one entry for each parameter": Parameter,
+    "where: a constraint that counts": AtMostTable,
     "[objective]": Objective,
     "[pool]": PoolTable,
     "[lease]": Lease,

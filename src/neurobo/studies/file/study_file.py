@@ -12,6 +12,7 @@ from neurobo.algorithm import Algorithm
 from neurobo.algorithm.registry import build
 from neurobo.search.initial_design import start_size
 from neurobo.space.distributions import categorical, float_range, int_range
+from neurobo.space.input_constraints import AtMost
 from neurobo.space.pool import CANDIDATE, Pool
 from neurobo.space.search_space import Space
 from neurobo.studies.file import toml_lines
@@ -60,9 +61,16 @@ class StudyFile:
     def space(self) -> Space:
         distributions = {name: distribution_of(p) for name, p in self.table.space.items()}
         if self.pool is None:
-            return Space.of(distributions)
+            return Space.of(distributions, self.where or None)
         pools = {CANDIDATE: self.pool}
-        return Space({**distributions, CANDIDATE: self.pool.distribution}, pools=pools)
+        distributions[CANDIDATE] = self.pool.distribution
+        return Space(distributions, pools=pools, where=self.where or None)
+
+    @property
+    def where(self) -> list[str | AtMost]:
+        """The known constraints between parameters."""
+        given = self.table.where
+        return [one if isinstance(one, str) else AtMost(one.at_most, one.of) for one in given]
 
     @cached_property
     def algorithm(self) -> Algorithm:
