@@ -14,8 +14,8 @@ from neurobo.space.encoders import Matrix
 from neurobo.space.feasible_set import FeasibleSet, Points
 from neurobo.space.search_space import Space
 
-HALVINGS = 30
-"""Of a step that callables refuse."""
+HALVINGS = 25
+"""To find how much of a step callables allow."""
 MARGIN = 1e-9
 """By how much a polished point stays on the allowed side of a callable."""
 
@@ -53,14 +53,18 @@ def allowed_part(space: Space, start: Matrix, end: Matrix) -> Matrix:
             after = np.clip(after, -1.0, 1.0)
     anchor = before if region.centre is None else np.broadcast_to(region.centre, before.shape)
     after = anchor + _share(region, anchor, after)[:, None] * (after - anchor)
-    moved = region.put(end, np.where(good[:, None], region.z(end), after))
-    for i in range(HALVINGS):
-        refused = ~region.contains(moved)
-        if not refused.any():
-            return moved
-        part = before + 0.5 ** (i + 1) * (after - before)
-        moved = np.where(refused[:, None], region.put(end, part), moved)
-    return np.where(region.contains(moved)[:, None], moved, start)
+    moved = np.where(good[:, None], end, region.put(end, after))
+    fits = region.contains(moved)
+    if fits.all():
+        return moved
+    share, refused = np.zeros(len(end)), np.ones(len(end))  # bisection
+    for _ in range(HALVINGS):
+        middle = (share + refused) / 2
+        allowed = region.contains(region.put(end, before + middle[:, None] * (after - before)))
+        share, refused = np.where(allowed, middle, share), np.where(allowed, refused, middle)
+    part = region.put(end, before + share[:, None] * (after - before))
+    part = np.where((share > 0)[:, None], part, start)
+    return np.where(fits[:, None], moved, part)
 
 
 def _share(region: FeasibleSet, start: Points, end: Points) -> Float[np.ndarray, " n"]:

@@ -1,10 +1,11 @@
 """Random points of a feasible set: many Markov chains that never leave it.
 
 Hit-and-run (Smith, 1984): a point moves to a uniform position on the chord through it in a random
-direction. The stationary distribution is uniform (log-uniform in logarithmic ranges), in thin
-regions too, because directions are as long as the region is wide. Whole columns move along the
-chords of a lattice, groups (`AtMost`) exchange a component, and callables are respected by slice
-sampling: a position that they refuse shortens the chord (Neal, 2003).
+direction, here one of as many axes as the region has dimensions. The stationary distribution is
+uniform (log-uniform in logarithmic ranges), in thin regions too, because axes are as long as the
+region is wide. Whole columns move along the chords of a lattice, groups (`AtMost`) exchange a
+component, and callables are respected by slice sampling: a position that they refuse shortens the
+chord (Neal, 2003).
 """
 
 from __future__ import annotations
@@ -57,14 +58,17 @@ class Walk:
     def _slide(self, x: Matrix, z: Points) -> Points:
         """Along a chord of the continuous columns."""
         region, n = self.feasible, len(z)
-        g = self.rng.normal(size=(n, region.directions.shape[1]))
-        d = g @ region.directions.T
-        if region.groups:
+        axes = region.directions.T
+        if not region.groups:  # one axis at a time mixes faster than mixtures of all
+            d = axes[self.rng.integers(len(axes), size=n)]
+        else:
+            d = self.rng.normal(size=(n, len(axes))) @ axes
             free = opened(region, z, self.rng)
             d = _kept(region, d * free, free)
         start, end = self._chord(z, d)
         if self.radius is not None:
-            most = self.radius / np.maximum(np.max(np.abs(d), axis=1), 1e-300)
+            speed = np.abs(d) / region.scale.slope(region.scale.to_x(z))  # of encoded columns
+            most = self.radius / np.maximum(np.max(speed, axis=1), 1e-300)
             start, end = np.maximum(start, -most), np.minimum(end, most)
         allowed = self._slice(x, z)
         t = self.rng.uniform(start, end)

@@ -28,6 +28,7 @@ def neighbours(
     points, owners = [near], [owner]
     for i, z in enumerate(region.z(x)):
         moved = np.concatenate([_steps(region, z[None], rng), _exchanges(region, z[None])])
+        moved = moved[region.holds(moved) & np.any(np.abs(moved - z) > 1e-9, axis=1)]
         points.append(space.snap(region.put(np.tile(x[i], (len(moved), 1)), moved)))
         owners.append(np.full(len(moved), i))
     near, owner = np.concatenate(points), np.concatenate(owners)

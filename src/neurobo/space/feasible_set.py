@@ -16,7 +16,7 @@ from jaxtyping import Bool, Float, Int
 from neurobo.space.encoders import Matrix
 from neurobo.space.oracle import Oracle
 
-Points = Float[np.ndarray, "n p"]
+Points = Float[np.ndarray, "_ p"]
 
 INSIDE = 1e-9
 """By how much rounding may put a point outside, in scaled rows."""

@@ -21,6 +21,8 @@ from neurobo.errors import InvalidInput, did_you_mean
 
 LONGEST = 10_000
 """Characters of a constraint."""
+SHOWN = 80
+"""Of which an error shows this many."""
 DEEPEST = 50
 """Parentheses inside each other."""
 
@@ -172,7 +174,11 @@ class _Parser:
     def _fail(self, rule: str, at: int | None = None) -> NoReturn:
         """The rule, the text, and a mark below the place."""
         place = self._start if at is None else at
-        line = self._text.replace("\n", " ").replace("\t", " ")
+        line, mark = "".join(" " if c.isspace() else c for c in self._text), place
+        if len(line) > SHOWN:
+            first = max(0, place - SHOWN // 2)
+            line = ("…" if first else "") + line[first : first + SHOWN] + "…"
+            mark = place - first + (first > 0)
         raise InvalidInput(
-            f"where: {rule}, got at character {place + 1}\n    {line}\n    {' ' * place}^"
+            f"where: {rule}, got at character {place + 1}\n    {line}\n    {' ' * mark}^"
         )
