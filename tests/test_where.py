@@ -16,7 +16,7 @@ from neurobo.errors import InvalidInput, NeuroboWarning
 from neurobo.space.search_space import Space
 
 METALS = ["copper", "tin", "zinc", "lead"]
-ALLOY: Any = {name: (0.0, 1.0) for name in METALS} | {"heat": (200.0, 900.0)}
+ALLOY: Any = dict.fromkeys(METALS, (0.0, 1.0)) | {"heat": (200.0, 900.0)}
 WHERE: Any = [" + ".join(METALS) + " == 1", "2 * copper >= tin", neurobo.AtMost(3, METALS)]
 
 
@@ -43,7 +43,13 @@ def test_minimize_stays_inside_and_comes_to_the_optimum() -> None:
     assert all(p[name] == 0.0 or abs(p[name]) > 1e-9 for p in seen for name in METALS)
 
 
-@pytest.mark.parametrize("name", REGIONS)
+QUICK = ("mixture of 3", "3 of 8")
+"""Each other region compiles the search anew; tests/search has them all with a simple score."""
+
+
+@pytest.mark.parametrize(
+    "name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in REGIONS]
+)
 def test_suggest_stays_inside(name: str) -> None:
     space, where = REGIONS[name]
     rng = np.random.default_rng(0)
@@ -71,8 +77,12 @@ def test_a_thousand_suggestions_are_inside(name: str) -> None:
 
 @pytest.mark.parametrize(
     "algorithm",
-    ["ntk-gp", "neural-bo", "sto-bnts", neurobo.NeuralGreedy(width=32, gamma=1.0)],
-    ids=["ntk-gp", "neural-bo", "sto-bnts", "neural-greedy"],
+    [
+        neurobo.NeuralGreedy(width=32, gamma=1.0),
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("ntk-gp", "sto-bnts")),
+        pytest.param("neural-bo", marks=pytest.mark.slow),
+    ],
+    ids=["neural-greedy", "ntk-gp", "sto-bnts", "neural-bo"],
 )
 def test_other_algorithms_stay_inside(algorithm: str | Algorithm) -> None:
     history = [
@@ -124,7 +134,7 @@ def test_an_optuna_study_stays_inside() -> None:
 def test_a_constrained_parameter_is_never_drawn_alone() -> None:
     sampler = neurobo.NeuroSampler(search_space=ALLOY, where=WHERE, seed=0)
     study = optuna.create_study(sampler=sampler)
-    with pytest.raises(InvalidInput, match="'zinc'"), pytest.warns(UserWarning, match="zinc"):
+    with pytest.raises(InvalidInput, match="'zinc'"):
         study.optimize(lambda trial: trial.suggest_float("zinc", -9, -8), n_trials=1)
 
 
@@ -160,19 +170,27 @@ def test_a_finite_region_is_exhausted_and_says_how_many_points_it_has() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", list(REGIONS)[:5])
 def test_a_suggestion_takes_at_most_twice_that_of_the_box(name: str) -> None:
-    """CPU time with the history's design in both, medians of 7."""
+    """CPU time of 9 suggestions of `auto`, each in a design of its own."""
     space, where = REGIONS[name]
     known = Space.of(space)
-    points = neurobo.suggest(space, [], 40, where=where, seed=0, n_startup_trials=40)
-    values = [float(np.sum((known.encode([p]) + 0.5) ** 2)) for p in points]
-    history = list(zip(points, values, strict=True))
 
     def cost(**given: Any) -> float:
+        neurobo.clear_caches()
+        points = neurobo.suggest(space, [], 48, seed=0, n_startup_trials=48, **given)
+        region = Space.of(space, **given).feasible
+        middle = np.zeros(known.dim) if region is None else region.starts[0]
+        points.append(known.decode(middle))  # or `auto` would propose it, which takes no time
+        x = known.encode(points)
+        values = np.sum((x + 0.5) ** 2, axis=1) + np.sin(4 * x.sum(axis=1))
+        history = list(zip(points, values.tolist(), strict=True))
         times = []
-        for seed in range(9):
+        for i in range(12):
             begin = time.process_time()
-            neurobo.suggest(space, history[: 40 - seed], seed=seed, **given)
+            neurobo.suggest(space, history[i:], seed=0, **given)
             times.append(time.process_time() - begin)
-        return float(np.median(times[2:]))
+        return sum(times[3:])  # the others compile
 
-    assert cost(where=where) <= 2 * cost()
+    cost(where=where)
+    cost()
+    inside, box = cost(where=where), cost()
+    assert inside <= 2 * box, (inside, box)
