@@ -47,7 +47,8 @@ def _one_change(
         for row in x
     ]
     counts = np.array(
-        [[len(d[i]) if m is None else m.shape[1] for i, m in enumerate(moves)] for d in drawn]
+        [[len(d[i]) if m is None else m.shape[1] for i, m in enumerate(moves)] for d in drawn],
+        dtype=int,
     ).reshape(len(x), len(moves))
     begin = np.cumsum(np.r_[0, counts.ravel()])[:-1].reshape(counts.shape)
     owner = np.repeat(np.arange(len(x)), counts.sum(axis=1))

@@ -1,1 +1,1 @@
-"""Search spaces: distributions, encoders, pools."""
+"""Search spaces: distributions, encoders, pools, known input constraints."""
