@@ -94,7 +94,7 @@ def test_other_algorithms_stay_inside(algorithm: str | Algorithm) -> None:
 
 
 def test_an_array_space_gives_callables_arrays() -> None:
-    where = [lambda x: x[0] + x[1] - x[2], "x0 >= 0.1"]
+    where: Any = [lambda x: x[0] + x[1] - x[2], "x0 >= 0.1"]
     found = neurobo.suggest([(0, 1)] * 3, [], 8, where=where, seed=0)
     assert all(x[0] + x[1] <= x[2] and x[0] >= 0.1 for x in found)
 

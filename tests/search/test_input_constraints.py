@@ -45,18 +45,19 @@ def _projected(space: Space, point: np.ndarray) -> float:
     """The squared distance of a polytope from a point, by SLSQP to the end."""
     f = space.feasible
     assert f is not None
+    constraints: Any = [
+        {"type": "eq", "fun": lambda z: f.e @ z - f.f, "jac": lambda z: f.e},
+        {"type": "ineq", "fun": lambda z: f.b - f.a @ z, "jac": lambda z: -f.a},
+    ]
     found: Any = scipy_minimize(
-        lambda z: np.sum((z - point) ** 2),
+        lambda z: float(np.sum((z - point) ** 2)),
         f.starts.mean(axis=0),
         jac=lambda z: 2 * (z - point),
         method="SLSQP",
         bounds=[(-1, 1)] * len(point),
-        constraints=[
-            {"type": "eq", "fun": lambda z: f.e @ z - f.f, "jac": lambda z: f.e},
-            {"type": "ineq", "fun": lambda z: f.b - f.a @ z, "jac": lambda z: -f.a},
-        ],
+        constraints=constraints,
         options={"maxiter": 500, "ftol": 1e-14},
-    )
+    )  # type: ignore[call-overload]
     return float(found.fun)
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -25,7 +26,10 @@ def test_neighbours_differ_in_one_discrete_parameter() -> None:
             "d": IntDistribution(0, 1000),
         }
     )
-    points = [{"a": 1, "b": "y", "c": 0.5, "d": 7}, {"a": 3, "b": "x", "c": 0.25, "d": 900}]
+    points: list[Any] = [
+        {"a": 1, "b": "y", "c": 0.5, "d": 7},
+        {"a": 3, "b": "x", "c": 0.25, "d": 900},
+    ]
     near, owner = neighbours(space, space.encode(points), np.random.default_rng(0))
     for i, point in enumerate(points):
         found = [space.decode(row) for row in near[owner == i]]

@@ -34,7 +34,8 @@ def test_a_text_becomes_exact_coefficients(
 ) -> None:
     found = _one(text)
     assert dict(found.coefficients) == coefficients
-    assert (found.bound, found.equality) == (bound, equality)
+    assert float(found.bound) == bound
+    assert found.equality == equality
 
 
 def test_a_range_is_two_constraints() -> None:
