@@ -34,7 +34,7 @@ def test_a_text_becomes_exact_coefficients(
 ) -> None:
     found = _one(text)
     assert dict(found.coefficients) == coefficients
-    assert float(found.bound) == bound
+    assert found.bound == Fraction(bound)
     assert found.equality == equality
 
 
