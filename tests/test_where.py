@@ -62,12 +62,12 @@ def test_suggest_stays_inside(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", list(REGIONS)[:5])
-def test_a_thousand_suggestions_are_inside(name: str) -> None:
-    """200 histories, 5 points each."""
+def test_many_suggestions_are_inside(name: str) -> None:
+    """100 histories: a design of 12 points, and 5 suggestions each."""
     space, where = REGIONS[name]
     known, found = Space.of(space, where), []
     rng = np.random.default_rng(0)
-    for seed in range(200):
+    for seed in range(100):
         start = neurobo.suggest(space, [], 12, where=where, seed=seed, n_startup_trials=12)
         values = [float(np.sum(known.encode([p]) ** 2) + rng.normal()) for p in start]
         history = list(zip(start, values, strict=True))

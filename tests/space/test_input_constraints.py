@@ -43,6 +43,11 @@ def test_a_single_point_is_refused(space: Any, where: Any, only: str) -> None:
     assert str(error.value).endswith(only)
 
 
+def test_a_region_that_is_small_in_every_range_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="narrow these"):
+        Space.of(dict.fromkeys("ab", (0.0, 1e8)), ["a + b == 1"])
+
+
 def test_equations_without_whole_solutions_are_refused() -> None:
     with pytest.raises(InvalidInput, match="no allowed value meets"):
         Space.of(INTS, ["2 * a + 2 * b == 11"])
@@ -109,7 +114,7 @@ def test_implied_equations_are_found() -> None:
     np.testing.assert_allclose(region.e @ region.directions, 0.0, atol=1e-12)
 
 
-@pytest.mark.parametrize("wide", [1.0, 1e3, 1e8])
+@pytest.mark.parametrize("wide", [1.0, 1e2, 1e4])
 def test_decoded_sums_are_exact_in_the_users_units(wide: float) -> None:
     space = Space.of(dict.fromkeys("abc", (0.0, wide)), ["a + b + c == 1"])
     region = space.feasible

@@ -28,6 +28,8 @@ from neurobo.space.polyhedron import (
 
 PAIRS = 12
 """Random pairs of opposite vertices of a region with whole numbers, where sampling starts."""
+SMALLEST = 1e-4
+"""Width of a region in its widest column, of 2: points are told apart down to 1e-6."""
 Rows = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 """a, b, e, f of { a z <= b, e z = f }."""
 
@@ -154,6 +156,13 @@ def _polytope(blank: FeasibleSet, where: InputConstraints) -> FeasibleSet:
     if inner is None:
         raise InvalidInput(_conflict(blank, where))
     axes, vertices = spread(region, inner)
+    if len(vertices) and np.ptp(vertices, axis=0).max() < SMALLEST:
+        low, high = blank.scale.value(vertices.min(axis=0)), blank.scale.value(vertices.max(axis=0))
+        held = {n: (float(a), float(b)) for n, a, b in zip(blank.names, low, high, strict=True)}
+        raise InvalidInput(
+            "where must leave a region that can be seen in the parameters' ranges; narrow these to "
+            f"what is allowed, got only {held}"
+        )
     kept = ~inner.implied[: len(blank.b)]
     return replace(
         blank,
