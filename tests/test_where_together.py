@@ -76,7 +76,7 @@ def test_fixed_values_that_the_constraints_refuse(fixed: dict[str, float], messa
 def test_a_fixed_component_counts_in_its_group() -> None:
     metals = [*ALLOY, "lead"]
     space: Any = dict.fromkeys(metals, (0.0, 1.0))
-    where = [f"{' + '.join(metals)} == 1", neurobo.AtMost(3, metals)]
+    where: Any = [f"{' + '.join(metals)} == 1", neurobo.AtMost(3, metals)]
     for p in neurobo.suggest(space, n=5, where=where, fixed={"tin": 0.2}, seed=0):
         assert p["tin"] == 0.2
         assert sum(share != 0 for share in p.values()) <= 3

@@ -67,7 +67,7 @@ def feasible_set(
         zero=-mid / half, directions=none.T, lattice=none, starts=none, centre=None,
         oracle=Oracle.of(where, dict(parameters)) if where.callables else None,
     )  # fmt: skip
-    _check_constants(where, names)
+    where.check_constants(names)
     found = _mixed(blank, where) if blank.groups or spacing.any() else _polytope(blank, where)
     # A value that somebody fixed may determine the others.
     varies = len(names) < len(parameters) or any(isinstance(p, Fixed) for _, p in parameters)
@@ -89,19 +89,6 @@ def _group(one: AtMost, where: InputConstraints, names: tuple[str, ...]) -> Grou
         )
     free = [names.index(name) for name in one.names if name not in constants]
     return Group(one.k - len(used), np.array(free)) if free else None
-
-
-def _check_constants(where: InputConstraints, names: tuple[str, ...]) -> None:
-    """Constraints of which no parameter can vary hold or do not."""
-    rows = [r for r in where.linear if not any(n in names for n, _ in r.coefficients)]
-    broken = replace(where, linear=tuple(rows), at_most=(), callables=()).broken(
-        dict(where.constants)
-    )
-    if broken:
-        raise InvalidInput(
-            f"where must allow at least one point of the space, got {dict(where.constants)}, which "
-            f"breaks {broken}"
-        )
 
 
 def _user_rows(

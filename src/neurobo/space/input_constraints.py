@@ -96,6 +96,17 @@ class InputConstraints:
                 return f"{_name(one)} <= 0, which is {value:.3g}"
         return ""
 
+    def check_constants(self, varying: Collection[str]) -> None:
+        """Linear constraints of which no parameter can vary hold, or no point is allowed."""
+        rows = [r for r in self.linear if not any(n in varying for n, _ in r.coefficients)]
+        given = dict(self.constants)
+        broken = replace(self, linear=tuple(rows), at_most=(), callables=()).broken(given)
+        if broken:
+            raise InvalidInput(
+                f"where must allow at least one point of the space, got {given}, which breaks "
+                f"{broken}"
+            )
+
     def value(self, one: Callable[[Any], Any], params: Mapping[str, Any]) -> float:
         """That of a callable at a point in the user's terms."""
         full = {**dict(self.constants), **params}
