@@ -38,11 +38,13 @@ if TYPE_CHECKING:
     from neurobo.space.distributions import categorical as Categorical  # noqa: N812
     from neurobo.space.distributions import float_range as Float  # noqa: N812
     from neurobo.space.distributions import int_range as Int  # noqa: N812
+    from neurobo.space.input_constraints import AtMost as AtMost
     from neurobo.space.pool import Pool as Pool
 
 __version__ = "0.1.0"
 
 _HOME = {
+    "AtMost": ("neurobo.space.input_constraints", "AtMost"),
     "Auto": ("neurobo.algorithm", "Auto"),
     "Categorical": ("neurobo.space.distributions", "categorical"),
     "Conditional": ("neurobo.space.conditions", "Conditional"),
@@ -78,6 +80,7 @@ __all__ = [
     "PDE",
     "PINNBO",
     "STOBNTS",
+    "AtMost",
     "Auto",
     "Categorical",
     "Conditional",

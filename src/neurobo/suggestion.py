@@ -116,12 +116,14 @@ def _bounds(plan: Plan, key: Array, data: Data, number: int) -> tuple[Bounds | N
 def is_exhausted(space: Space, trials: Trials) -> bool:
     """Whether every point of a finite space is evaluated or pending."""
     points = [*trials.params, *trials.pending]
-    if space.repeats or len(points) < space.size:
+    if space.repeats or len(points) < space.n_points:
         return False
     x = space.encode(points)
     if space.fixed:  # points elsewhere do not count
         x = x[np.all(np.abs(space.snap(x) - x) <= space.tolerance, axis=1)]
-    return len(np.unique(x.round(9), axis=0)) >= space.size
+    if space.feasible is not None:  # nor do those from before the constraints
+        x = x[space.feasible.contains(x)]
+    return len(np.unique(x.round(9), axis=0)) >= space.n_points
 
 
 def check_learn_failures(given: bool | str) -> bool | Literal["auto"]:

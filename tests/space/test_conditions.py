@@ -13,6 +13,7 @@ from space.strategies import conditional_spaces
 
 import neurobo
 from neurobo.errors import InvalidInput
+from neurobo.search.neighbours import neighbours
 from neurobo.space.search_space import Space
 
 TREE: Any = {
@@ -107,7 +108,7 @@ TINY: Any = {
 def test_neighbours_never_spend_a_move_on_an_inactive_parameter() -> None:
     space, rng = Space.of(TREE), np.random.default_rng(0)
     x = space.encode([{"model": "net", "layers": 1, "x": 0.5}])[0]
-    near = [space.decode(row) for row in space.neighbours(x, rng)]
+    near = [space.decode(row) for row in neighbours(space, x[None], rng)[0]]
     assert [p["model"] for p in near].count("net") == 3  # layers 2, 3 and 4
     assert len(near) == 5
     for point in near:
@@ -122,7 +123,7 @@ def test_every_way_to_make_a_point_of_a_conditional_space(space: Space, seed: in
     base = space.from_unit(rng.random((4, space.n_parameters)))
     made = [base, space.snap(rng.uniform(-1.5, 1.5, (4, space.dim)))]
     made.append(space.mutate(base, rng, np.full(4, 0.3), np.ones(4)))
-    made.append(space.neighbours(base[0], rng))
+    made.append(neighbours(space, base, rng)[0])
     if space.size < 1000:
         made.append(space.by_index(np.arange(int(space.size))))
         assert len(np.unique(made[-1].round(9), axis=0)) == space.size
@@ -204,7 +205,7 @@ def test_fixed_values_stay_in_new_points_and_not_in_the_history() -> None:
     base = space.from_unit(rng.random((64, space.n_parameters)))
     parents = whole.from_unit(rng.random((64, space.n_parameters)))
     mutated = space.mutate(parents, rng, np.full(64, 0.5), np.ones(64))
-    for row in [*base, *mutated, *space.neighbours(base[0], rng)]:
+    for row in [*base, *mutated, *neighbours(space, base, rng)[0]]:
         point = space.decode(row)
         assert point["x"] == 0.25
         assert point.get("kernel", "poly") == "poly"

@@ -91,27 +91,12 @@ def test_every_way_to_make_a_point_gives_a_valid_one(space: Space, seed: int) ->
     ]
     base = made[0]
     made.append(space.mutate(base, rng, np.full(len(base), 0.3), np.ones(len(base))))
-    made.append(space.neighbours(base[0], rng))
     for x in made:
         np.testing.assert_allclose(space.snap(x), x, atol=1e-9)
         for row in x:
             params = space.decode(row)
             assert space.contains(params), params
             assert all(type(v) in (float, int, str, bool, type(None)) for v in params.values())
-
-
-def test_neighbours_differ_in_one_discrete_parameter() -> None:
-    space = Space(
-        {
-            "a": IntDistribution(0, 3),
-            "b": CategoricalDistribution(["x", "y", "z"]),
-            "c": FloatDistribution(0, 1),
-        }
-    )
-    x = space.encode([{"a": 1, "b": "y", "c": 0.5}])[0]
-    found = [space.decode(row) for row in space.neighbours(x, np.random.default_rng(0))]
-    assert {(p["a"], p["b"]) for p in found} == {(0, "y"), (2, "y"), (3, "y"), (1, "x"), (1, "z")}
-    assert all(p["c"] == 0.5 for p in found)
 
 
 def test_finite_spaces_are_counted_and_enumerated() -> None:

@@ -22,6 +22,7 @@ from neurobo.data.trials import Trials
 from neurobo.errors import InvalidInput, NeuroboError, check_flag
 from neurobo.integrations.optuna.known_space import completed, known_space, union
 from neurobo.search.optimiser import minimise
+from neurobo.space.input_constraints import Where
 from neurobo.space.search_space import Params, Space, SpaceLike
 from neurobo.training.blas_threads import one_blas_thread
 
@@ -57,6 +58,7 @@ def recommend(
     *,
     noisy: bool = False,
     fixed: Mapping[str, Any] | None = None,
+    where: Where | None = None,
 ) -> Recommendation:
     """The best feasible point of a study, of `minimize` or any sampler.
 
@@ -72,6 +74,8 @@ def recommend(
         fixed: Values of some parameters, such as today's temperature. The result is then the point
             of the lowest expected value among all with these values, evaluated or not; unknown
             constraints hold there by a margin of one standard deviation.
+        where: Known constraints between parameters, as in `minimize`, which the point for `fixed`
+            meets.
 
     Returns:
         The point as `params`, the expected `value` with its standard deviation `sd`, the standard
@@ -94,9 +98,9 @@ def recommend(
         )
     if space is None:
         complete = completed(study)
-        known = known_space(complete, union(complete))
+        known = Space.of(known_space(complete, union(complete)), where)
     else:
-        known = Space.of(space)
+        known = Space.of(space, where)
     searched = known if fixed is None else known.holding(fixed)
     belief = surrogate(known, tally, noisy=noisy)
     if fixed is not None:

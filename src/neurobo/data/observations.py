@@ -164,7 +164,7 @@ class Data:
             image=space.image,
             constraints=_constraints(space, trials, points, good),
             active=space.active_columns(points[good]).sum(axis=1) if space.conditions else None,
-            incumbents=space.inputs(space.snap(points[good])) if space.fixed else None,
+            incumbents=_moved(space, points[good]) if space.fixed else None,
         )
 
     @staticmethod
@@ -183,6 +183,13 @@ class Data:
             pending=x[:0],
             excluded=x,
         )
+
+
+def _moved(space: Space, points: Float[np.ndarray, "n encoded"]) -> Float[np.ndarray, "n columns"]:
+    """What networks see of points that are moved to the fixed values, and into what known input
+    constraints allow there."""
+    found = space.snap(points)
+    return space.inputs(found if space.feasible is None else space.feasible.brought_in(found))
 
 
 CRASH = "neurobo:crash"

@@ -9,7 +9,9 @@ from neurobo.algorithm import Algorithm, check_physics, resolve
 from neurobo.errors import check_count, check_seed
 from neurobo.integrations.history import is_study, trials_of
 from neurobo.integrations.optuna.history import sign_of
+from neurobo.search.feasible_points import check_not_empty
 from neurobo.search.initial_design import check_design, start_size
+from neurobo.space.input_constraints import Where
 from neurobo.space.search_space import Space, SpaceLike
 from neurobo.suggestion import Plan, check_learn_failures, next_points
 
@@ -32,6 +34,7 @@ def suggest(
     learn_failures: bool | Literal["auto"] = "auto",
     physics: Physics | None = None,
     fixed: Mapping[str, Any] | None = None,
+    where: Where | None = None,
 ) -> list[Any]:
     """The next `n` points to evaluate, as a pure function: no study, no storage.
 
@@ -43,10 +46,13 @@ def suggest(
     `fixed` gives the values of some parameters, such as today's temperature: the suggestions are
     the best rest for these, given the whole history.
     `pending` are points being evaluated. `physics` is a law that the objective obeys, a
-    `neurobo.PDE`, or several. The same arguments with the same seed give the same points in any
-    process; without a seed every call differs.
+    `neurobo.PDE`, or several. `where` are known constraints between parameters, which every point
+    meets: texts such as "a + b == 1", `neurobo.AtMost`, and callables that are at most 0 where a
+    point is allowed. The same arguments with the same seed give the same points in any process;
+    without a seed every call differs.
     """
-    checked = Space.of(space)
+    checked = Space.of(space, where)
+    check_not_empty(checked)
     chosen = resolve(algorithm)
     check_physics(chosen, physics)
     plan = Plan(

@@ -39,6 +39,8 @@ def _point(space: Space, given: Any, i: int) -> Params:
                 f"a point must have the parameters {sorted(space.distributions)}, got {unknown}"
             )
         params = space.params(given)
+        if space.where is not None and (broken := space.where.broken(params)):
+            raise InvalidInput(f"a point must meet `where`, got {params}, which breaks {broken}")
     except InvalidInput as error:
         raise InvalidInput(f"initial[{i}]: {error}") from None
     # As Optuna stores them: Python's own numbers and choices.

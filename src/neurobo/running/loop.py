@@ -80,7 +80,9 @@ class Run:
             raise
         self._abandon(INTERRUPTED)  # asked for ahead, and no longer wanted
         if exhausted and self.backend.finished < self.n_trials:
-            return self.how_far(f"space exhausted: all {self.space.size:.0f} points are evaluated")
+            return self.how_far(
+                f"space exhausted: all {self.space.n_points:.0f} points are evaluated"
+            )
         return ""
 
     def _loop(
@@ -145,7 +147,7 @@ class Run:
     def _ask(self) -> bool:
         """Whether there was nothing left to ask for."""
         space, study = self.space, self.study
-        if space.size < math.inf and is_exhausted(space, trials_of_study(study, space)):
+        if space.n_points < math.inf and is_exhausted(space, trials_of_study(study, space)):
             return True
         with deferred():  # Ctrl-C leaves no trial behind that is running and not known here
             trial = self.backend.ask()

@@ -27,6 +27,7 @@ from neurobo.running.loop import Callback, Run
 from neurobo.running.progress import Progress, Silent, Terminal
 from neurobo.running.workers import Caught, workers_for
 from neurobo.search.initial_design import start_size
+from neurobo.space.input_constraints import Where
 from neurobo.space.search_space import Space, SpaceLike
 
 Direction = Literal["minimize", "maximize"]
@@ -55,6 +56,7 @@ def minimize(
     progress: bool = True,
     callbacks: Sequence[Callback] = (),
     physics: Physics | None = None,
+    where: Where | None = None,
 ) -> Study:
     """Minimise `objective` over `space` and return the Optuna study.
 
@@ -100,6 +102,11 @@ def minimize(
         progress: Whether to show a progress bar on standard error.
         callbacks: Each gets `(study, trial)` after each trial and may call `study.stop()`.
         physics: A law that the objective obeys, a `neurobo.PDE`, or a list of them.
+        where: Known constraints between parameters, which every suggestion meets: texts such as
+            "copper + tin == 1" or "2 * copper <= tin + 0.3" (linear, in your units),
+            `neurobo.AtMost(3, names)`, and callables that get what `objective` gets and are at
+            most 0 where a point is allowed. Constraints that only an evaluation can tell are
+            returned by `objective` instead.
 
     Returns:
         The Optuna study, whose `best_params` and `best_value` are the best result.
@@ -111,7 +118,7 @@ def minimize(
             that failed by an error of the program do not count: the same call goes on after the
             repair with its whole budget.
     """
-    checked = Space.of(space)
+    checked = Space.of(space, where)
     resolve(algorithm)
     if not callable(objective):
         raise InvalidInput(f"objective must be callable, got {type(objective).__name__}")

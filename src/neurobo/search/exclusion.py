@@ -8,6 +8,7 @@ from scipy.spatial import KDTree
 
 from neurobo.data.observations import Data
 from neurobo.errors import SpaceExhausted
+from neurobo.search.feasible_points import spread_points
 from neurobo.space.encoders import Matrix
 from neurobo.space.search_space import Space
 
@@ -57,6 +58,8 @@ def first_free(space: Space, ordered: Matrix, excluded: Matrix) -> np.ndarray | 
 
 def any_free(space: Space, excluded: Matrix, rng: np.random.Generator) -> np.ndarray:
     """Some point that is neither evaluated nor pending."""
+    if space.feasible is not None:
+        return _any_allowed(space, excluded, rng)
     if space.size == np.inf or space.size > 2**40:
         while True:  # an excluded point has probability zero, or nearly
             points = space.from_unit(rng.random((64, space.n_parameters)))
@@ -73,3 +76,16 @@ def any_free(space: Space, excluded: Matrix, rng: np.random.Generator) -> np.nda
             "or pending"
         )
     return found
+
+
+def _any_allowed(space: Space, excluded: Matrix, rng: np.random.Generator) -> np.ndarray:
+    """The same where input constraints are known, and nobody counts the points."""
+    for _ in range(20):
+        points = spread_points(space, 256, rng)
+        found = first_free(space, points, excluded)
+        if found is not None:
+            return found
+    raise SpaceExhausted(
+        "every point of the space must be evaluated only once, and all that the constraints allow "
+        "and a search finds are evaluated or pending"
+    )

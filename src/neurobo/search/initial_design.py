@@ -14,6 +14,7 @@ from neurobo.data.observations import Data
 from neurobo.errors import InvalidInput, check_choice, check_count
 from neurobo.networks.infinite_width import InfiniteWidthMLP
 from neurobo.search.exclusion import any_free, first_free
+from neurobo.search.feasible_points import even_points, spread_points
 from neurobo.search.optimiser import minimise
 from neurobo.space.encoders import Matrix
 from neurobo.space.search_space import Space
@@ -59,7 +60,12 @@ def start_point(
     """Point `number` of the design that `seed` names, or a later one if it is already taken."""
     if design == "uncertainty" and space.n_parameters and len(excluded):
         return _least_known(space, excluded, np.random.default_rng([seed, number]))
-    if space.n_parameters:
+    if space.feasible is not None:
+        points = _allowed_points(space, design, seed, number)
+        found = first_free(space, points, excluded)
+        if found is not None:
+            return found
+    elif space.n_parameters:
         unit = _unit_points(space.n_parameters, design, size, seed, number)
         points = _in_each_branch(space, unit, size, seed, number)
         found = first_free(space, points, excluded)
@@ -79,6 +85,13 @@ def _in_each_branch(
     order = np.random.default_rng([seed, 1]).permutation(branches.patterns)
     turns = order[(number + np.arange(len(unit))) % branches.patterns]
     return branches.spread(space.with_inactive(unit), turns, unit[:, space.first_parent])
+
+
+def _allowed_points(space: Space, design: str, seed: int, number: int) -> Matrix:
+    """Points where input constraints are known: hypercubes would leave the region."""
+    if design == "random":
+        return spread_points(space, 16, np.random.default_rng([seed, number]))
+    return even_points(space, number + 16, seed)[number:]
 
 
 def _least_known(

@@ -89,6 +89,8 @@ def _enumerated(
 ) -> Float[np.ndarray, " columns"]:
     """The best point of a small space."""
     points = space.by_index(np.arange(int(space.size)))
+    if space.feasible is not None:
+        points = points[space.feasible.contains(points)]
     points = points[~is_excluded(space, points, data.excluded)]
     if not len(points):
         return any_free(space, data.excluded, rng)  # raises

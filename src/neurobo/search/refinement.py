@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal
 
 import jax
@@ -13,6 +14,14 @@ from scipy.optimize import minimize as scipy_minimize
 
 from neurobo.acquisition.score import Limited, Score
 from neurobo.search.candidates import Box
+from neurobo.search.feasible_steps import (
+    allowed_part,
+    polishable,
+    reachable,
+    slsqp_constraints,
+)
+from neurobo.search.neighbours import has_discrete_moves, neighbours, together
+from neurobo.search.polytope import Polytope
 from neurobo.search.scoring import evaluate, or_worst
 from neurobo.space.encoders import Matrix
 from neurobo.space.search_space import Space
@@ -23,33 +32,53 @@ ROUNDS = 12
 
 def _improve_discrete(
     score: Score, space: Space, x: Matrix, values: np.ndarray, box: Box, rng: np.random.Generator
-) -> tuple[Matrix, np.ndarray, bool]:
-    """Replace each point by its best one-change neighbour if that is better."""
-    near = [space.neighbours(point, rng) for point in x]
-    inside = [p[box.holds(space, p)] for p in near]
-    found = evaluate(score, space, np.concatenate(inside))
-    scores = np.split(found, np.cumsum([len(p) for p in inside]))
-    x, values, improved = x.copy(), values.copy(), False
-    for i, (points, found) in enumerate(zip(inside, scores, strict=False)):
-        if len(found) and found.min() < values[i] - 1e-12:
-            x[i], values[i], improved = points[found.argmin()], found.min(), True
+) -> tuple[Matrix, np.ndarray, Bool[np.ndarray, " k"]]:
+    """Replace each point by its best one-change neighbour if that is better, and which it was."""
+    near, owner = neighbours(space, x, rng)
+    inside = box.holds(space, near)
+    near, owner = near[inside], owner[inside]
+    scores = evaluate(score, space, near)
+    if _many(space):  # one change at a time would not come to an end
+        gains = scores - values[owner]
+        parts = [together(space, x[i], near[owner == i], gains[owner == i]) for i in range(len(x))]
+        more = np.concatenate(parts)
+        near, scores = np.concatenate([near, more]), np.r_[scores, evaluate(score, space, more)]
+        owner = np.r_[owner, np.repeat(np.arange(len(x)), [len(part) for part in parts])]
+    x, values, improved = x.copy(), values.copy(), np.zeros(len(x), dtype=bool)
+    for i in np.unique(owner):
+        mine = np.flatnonzero(owner == i)
+        best = mine[np.argmin(scores[mine])]
+        if scores[best] < values[i] - 1e-12:
+            x[i], values[i], improved[i] = near[best], scores[best], True
     return x, values, improved
+
+
+def _many(space: Space) -> bool:
+    """Whether there are more discrete parameters than rounds."""
+    return sum(1 < p.count < math.inf for p in space.parameters.values()) > ROUNDS
 
 
 def refine(
     score: Score, space: Space, x: Matrix, values: np.ndarray, box: Box, rng: np.random.Generator
 ) -> tuple[Matrix, np.ndarray]:
     """The points after a search from each, and their scores."""
-    free = space.continuous
+    free, many = space.continuous, _many(space)
+    changed = np.ones(len(x), dtype=bool)
     for _ in range(ROUNDS):
         if free.any():
-            moved, scores = _moved(score, space, x, box)
+            moved, scores = _moved(score, space, x, box, rng)
             better = scores < values
             x, values = np.where(better[:, None], moved, x), np.where(better, scores, values)
-        if free.all():
+            changed |= better
+        if not has_discrete_moves(space):
             break
-        x, values, improved = _improve_discrete(score, space, x, values, box, rng)
-        if not improved:
+        # Neighbours of a point that has not changed are known; where they are few, others may be
+        # drawn from a wide range.
+        rows = np.flatnonzero(changed | (not many))
+        new, found, improved = _improve_discrete(score, space, x[rows], values[rows], box, rng)
+        x, values = x.copy(), values.copy()
+        x[rows], values[rows], changed[rows] = new, found, improved
+        if not improved.any():
             break
     return x, values
 
@@ -61,6 +90,7 @@ def _descend(
     low: Float[Array, "*k d"],
     high: Float[Array, "*k d"],
     free: Bool[Array, "*k d"],
+    inside: Polytope | None = None,
 ) -> tuple[Float[Array, "k d"], Float[Array, " k"]]:
     """Projected Adam on all starts at once, with a step that shrinks from 5 % of the box; the best
     point that each has seen, and its score."""
@@ -73,12 +103,14 @@ def _descend(
     def one(i: Array, carry: tuple[Array, ...]) -> tuple[Array, ...]:
         at, m, v, best, lowest = carry
         values, g = values_and_gradients(at)
+        g = g if inside is None else inside.along(at, g)
         better = values < lowest
         best, lowest = jnp.where(better[:, None], at, best), jnp.where(better, values, lowest)
         m, v = 0.8 * m + 0.2 * g, 0.95 * v + 0.05 * g**2
         rate = 0.05 * (high - low) * 0.5 * (1.01 + jnp.cos(jnp.pi * i / STEPS))
         step = (m / (1 - 0.8 ** (i + 1))) / (jnp.sqrt(v / (1 - 0.95 ** (i + 1))) + 1e-12)
-        return jnp.clip(at - rate * step, low, high), m, v, best, lowest
+        end = jnp.clip(at - rate * step, low, high)
+        return end if inside is None else inside.moved(at, end), m, v, best, lowest
 
     zeros = jnp.zeros_like(x)
     first = (x, zeros, zeros, x, jnp.full(len(x), jnp.inf))
@@ -88,7 +120,9 @@ def _descend(
     return jnp.where(better[:, None], at, best), jnp.where(better, last, lowest)
 
 
-def _moved(score: Score, space: Space, x: Matrix, box: Box) -> tuple[Matrix, np.ndarray]:
+def _moved(
+    score: Score, space: Space, x: Matrix, box: Box, rng: np.random.Generator
+) -> tuple[Matrix, np.ndarray]:
     """Encoded points after a descent in their continuous columns, and their scores."""
     movable = space.movable
     low, high = -np.ones(len(movable)), np.ones(len(movable))
@@ -99,10 +133,15 @@ def _moved(score: Score, space: Space, x: Matrix, box: Box) -> tuple[Matrix, np.
         free[:, movable] = space.active_columns(x)[:, space.continuous]
         low, high = np.where(free, low, -1.0), np.where(free, high, 1.0)
     arrays = (jnp.asarray(a) for a in (space.inputs(x), low, high, free))
-    x = x.copy()
-    found, values = _descend(score, *arrays)
+    inside = reachable(space, x, box, rng)
+    start, x = x, x.copy()
+    found, values = _descend(score, *arrays, inside)
     x[:, space.continuous] = np.asarray(found)[:, movable]
-    return x, np.asarray(values)
+    if space.feasible is None:
+        return x, np.asarray(values)
+    kept = allowed_part(space, start, x)
+    changed = np.any(kept != x, axis=1)
+    return kept, np.where(changed, evaluate(score, space, kept), np.asarray(values))
 
 
 @jax.jit
@@ -124,12 +163,11 @@ _slopes = jax.jit(jax.jacrev(_limits, argnums=1))
 
 def polish(score: Score, space: Space, x: Float[np.ndarray, " d"], box: Box) -> np.ndarray:
     """A quasi-Newton search from one point in its continuous columns."""
-    active = space.active_columns(x[None])[0]
-    free, held = space.continuous & active, space.inputs(x[None])[0]
+    free, held = polishable(space, x), space.inputs(x[None])[0]
     if not free.any():
         return x
-    movable = space.movable.copy()
-    movable[movable] = active[space.continuous]
+    movable = np.zeros(len(held), dtype=bool)
+    movable[space.places(np.flatnonzero(free))] = True
 
     def moved(at: np.ndarray) -> Array:
         whole = held.copy()
@@ -141,17 +179,16 @@ def polish(score: Score, space: Space, x: Float[np.ndarray, " d"], box: Box) -> 
         value, gradient = _value_and_gradient(plain, moved(at))
         return float(value), np.asarray(gradient)[movable]
 
-    method: Literal["L-BFGS-B", "SLSQP"] = "L-BFGS-B"
-    constraints: list[Any] = []
+    constraints: list[Any] = slsqp_constraints(space, x, free)
     if isinstance(score, Limited):  # often the lowest allowed point is just allowed
-        method = "SLSQP"
-        constraints = [
+        constraints.append(
             {
                 "type": "ineq",
                 "fun": lambda at: -MARGIN - np.asarray(_limits(score, moved(at))),
                 "jac": lambda at: -np.asarray(_slopes(score, moved(at)))[:, movable],
             }
-        ]
+        )
+    method: Literal["L-BFGS-B", "SLSQP"] = "SLSQP" if constraints else "L-BFGS-B"
     found: Any = scipy_minimize(
         target, x[free], jac=True, method=method, constraints=constraints,
         bounds=list(zip(box.low[free], box.high[free], strict=True)), options={"maxiter": 30},
@@ -160,4 +197,7 @@ def polish(score: Score, space: Space, x: Float[np.ndarray, " d"], box: Box) -> 
         return x
     polished = x.copy()
     polished[free] = found.x
-    return polished
+    if space.feasible is None:
+        return polished
+    polished = np.where(free, box.clip(polished[None])[0], polished)
+    return allowed_part(space, x[None], polished[None])[0]

@@ -1,1 +1,1 @@
-"""Search spaces: distributions, encoders, conditions, pools."""
+"""Search spaces: distributions, encoders, conditions, pools, known input constraints."""

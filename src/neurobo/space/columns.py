@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -43,6 +43,10 @@ class Columns:
         self.parameters: dict[str, Parameter] = {
             n: Fixed(p, fixed[n]) if n in fixed else p for n, p in plain.items()
         }
+
+    def blocks(self) -> Iterator[tuple[Parameter, slice]]:
+        """The parameters that can vary and their columns."""
+        return zip(self.parameters.values(), self.columns.values(), strict=True)
 
     @property
     def n_parameters(self) -> int:
@@ -91,6 +95,12 @@ class Columns:
         switches = np.full(len(self.conditions.switches), False)
         return np.concatenate([np.zeros(0, dtype=bool), *flags, switches])
 
+    def places(self, columns: Int[np.ndarray, " k"]) -> Int[np.ndarray, " k"]:
+        """The networks' input columns of these encoded ones, which belong to no pool."""
+        pooled = [p.pool.columns - 1 if isinstance(p, Candidate) else 0 for p, _ in self.blocks()]
+        owner = np.searchsorted([c.start for _, c in self.blocks()], columns, side="right") - 1
+        return columns + np.cumsum([0, *pooled])[owner]
+
     def inputs(self, x: Matrix) -> Matrix:
         """What networks see of encoded points: candidates of pools as their features, and which
         conditions hold."""
@@ -123,3 +133,16 @@ class Columns:
         active = self.conditions.active(x)
         missing = [~active[n] for n in self.parameters if n in active]
         return self.n_parameters - np.sum([np.zeros(len(x), dtype=int), *missing], axis=0)
+
+    def with_inactive(self, u: Float[np.ndarray, "n parameters"]) -> Matrix:
+        """Points of the unit cube, one coordinate per parameter, with values in inactive columns,
+        too: another value of a parent may want them."""
+        blocks = [p.from_unit(u[:, i]) for i, p in enumerate(self.parameters.values())]
+        return np.concatenate([np.zeros((len(u), 0)), *blocks], axis=1)
+
+    def filled(self, x: Matrix, rng: np.random.Generator) -> Matrix:
+        """Points with random values in inactive columns."""
+        if not self.conditions:
+            return x
+        drawn = self.with_inactive(rng.random((len(x), self.n_parameters)))
+        return np.where(self.active_columns(x), x, drawn)

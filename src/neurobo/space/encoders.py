@@ -27,6 +27,13 @@ from neurobo.space.distributions import check_distribution
 from neurobo.space.pool import Pool
 
 Matrix = Float[np.ndarray, "_ columns"]
+Moves = Float[np.ndarray, "n moves width"]
+
+
+def _others(values: Matrix, here: Int[np.ndarray, " n"]) -> Moves:
+    """All values but the one that each point has."""
+    place = np.arange(len(values) - 1)
+    return np.asarray(values[place + (place >= here[:, None])])
 
 
 @dataclass(frozen=True)
@@ -104,6 +111,12 @@ class Numeric:
             return self.snap((2 * u - 1)[:, None])
         return self.nth(np.minimum(u * self.count, self.count - 1).astype(int))
 
+    def all_moves(self, x: Matrix) -> Moves | None:
+        """Every other value for each point; None if there are too many."""
+        if self.step is None or self.count > 16:
+            return np.empty((len(x), 0, 1)) if self.step is None else None
+        return _others(self.nth(np.arange(int(self.count))), self.places(x))
+
     def moves(self, row: Float[np.ndarray, " width"], rng: np.random.Generator) -> Matrix:
         """Other values to try from here: all if they are few, else steps near and far."""
         if self.step is None:
@@ -159,6 +172,12 @@ class Category:
     def from_unit(self, u: Float[np.ndarray, " n"]) -> Matrix:
         return self.nth(np.minimum(u * self.width, self.width - 1).astype(int))
 
+    def all_moves(self, x: Matrix) -> Moves | None:
+        """Every other choice for each point; None if there are too many."""
+        if self.width > 33:
+            return None
+        return _others(np.eye(self.width), self.places(x))
+
     def moves(self, row: Float[np.ndarray, " width"], rng: np.random.Generator) -> Matrix:
         others = np.delete(np.arange(self.width), np.argmax(row))
         if len(others) > 32:
@@ -174,6 +193,9 @@ class Candidate(Numeric):
     pool: Pool
 
     ordered = False
+
+    def all_moves(self, x: Matrix) -> Moves | None:
+        return None
 
     def moves(self, row: Float[np.ndarray, " width"], rng: np.random.Generator) -> Matrix:
         index = np.arange(len(self.pool))
@@ -234,6 +256,9 @@ class Fixed:
 
     def from_unit(self, u: Float[np.ndarray, " n"]) -> Matrix:
         return np.tile(self._row, (len(u), 1))
+
+    def all_moves(self, x: Matrix) -> Moves | None:
+        return np.empty((len(x), 0, self.width))
 
     def moves(self, row: Float[np.ndarray, " width"], rng: np.random.Generator) -> Matrix:
         return np.empty((0, self.width))

@@ -20,12 +20,18 @@ from neurobo.errors import InvalidInput
 from neurobo.space.branches import Branches
 from neurobo.space.columns import Columns
 from neurobo.space.conditions import Conditional, When
+from neurobo.space.constraint_geometry import feasible_set
 from neurobo.space.distributions import checked_values, contains, distribution_of, only_value
-from neurobo.space.encoders import Matrix
+from neurobo.space.encoders import Fixed, Matrix
+from neurobo.space.feasible_set import FeasibleSet
+from neurobo.space.input_constraints import InputConstraints, Where, bound
 from neurobo.space.pool import CANDIDATE, Pool
 
 Params = dict[str, Any]
 SpaceLike = Mapping[str, Any] | Sequence[tuple[float, float]] | Bounds | Pool
+
+COUNTABLE = 2**16
+"""Points of a space whose allowed ones are counted."""
 
 
 class Space(Columns):
@@ -41,6 +47,7 @@ class Space(Columns):
         when: Mapping[str, When] | None = None,
         optional: Iterable[str] = (),
         fixed: Params | None = None,
+        where: Where | InputConstraints | None = None,
     ):
         self.distributions = dict(distributions)
         self.as_array = as_array
@@ -57,9 +64,27 @@ class Space(Columns):
         super().__init__(
             self.distributions, self.pools, when or {}, frozenset(optional), self.fixed
         )
+        self.where = bound(
+            where,
+            self.distributions,
+            as_array=as_array,
+            conditional=self.conditions.requirements.keys() | self.conditions.optional,
+            fixed=self.fixed,
+        )
+        """Known constraints between parameters, in the user's terms."""
+        self.feasible: FeasibleSet | None = None
+        """Where they allow a point."""
+        if self.where is not None:
+            self.feasible = feasible_set(self.where, tuple(self.parameters.items()))
 
     @staticmethod
-    def of(space: SpaceLike | Space) -> Space:
+    def of(space: SpaceLike | Space, where: Where | None = None) -> Space:
+        """The space that a user wrote, with known constraints between its parameters."""
+        checked = Space._of(space)
+        return checked if where is None else checked._with(where=where)
+
+    @staticmethod
+    def _of(space: SpaceLike | Space) -> Space:
         if isinstance(space, Space):
             return space
         if isinstance(space, Pool):
@@ -83,9 +108,7 @@ class Space(Columns):
             raise InvalidInput("a space must have at least one parameter, got none")
         when = {n: given.when for n, given in pairs if isinstance(given, Conditional)}
         if when and as_array:
-            raise InvalidInput(
-                "a space with conditions must be a dict of name: distribution, got a list"
-            )
+            raise InvalidInput("a space with conditions must be a dict, got a list")
         plain = {n: g.distribution if isinstance(g, Conditional) else g for n, g in pairs}
         distributions = {n: distribution_of(n, given) for n, given in plain.items()}
         return Space(distributions, as_array=as_array, when=when)
@@ -95,15 +118,19 @@ class Space(Columns):
         has its value where it is active."""
         if not isinstance(fixed, Mapping):
             raise InvalidInput(f"fixed must be a dict of parameters and values, got {fixed!r}")
-        return Space(
-            self.distributions,
-            as_array=self.as_array,
-            pools=self.pools,
-            pool=self.pool,
-            when=self.conditions.when,
-            optional=self.conditions.optional,
-            fixed={**self.fixed, **fixed},
-        )
+        return self._with(fixed={**self.fixed, **fixed})
+
+    def _with(self, **changes: Any) -> Space:
+        same: dict[str, Any] = {
+            "as_array": self.as_array,
+            "pools": self.pools,
+            "pool": self.pool,
+            "when": self.conditions.when,
+            "optional": self.conditions.optional,
+            "fixed": self.fixed,
+            "where": self.where,
+        }
+        return Space(self.distributions, **same | changes)
 
     def described(self) -> str:
         """What an objective gets, in words."""
@@ -120,6 +147,16 @@ class Space(Columns):
         if self.conditions:
             return math.inf if self.branches is None else float(self.branches.sizes.sum())
         return math.prod(p.count for p in self.parameters.values())
+
+    @cached_property
+    def n_points(self) -> float:
+        """How many of them are allowed; infinite if nobody has counted."""
+        if self.feasible is None:
+            return self.size
+        if self.size <= COUNTABLE:
+            return int(self.feasible.contains(self.by_index(np.arange(int(self.size)))).sum())
+        free = [n for n, p in self.parameters.items() if not isinstance(p, Fixed)]
+        return math.inf if self.feasible.extended or set(free) - {*self.feasible.names} else 1
 
     @cached_property
     def branches(self) -> Branches | None:
@@ -210,6 +247,8 @@ class Space(Columns):
                 self.parameters.items(), self.columns.values(), strict=True
             )
         }
+        if self.feasible is not None:
+            free = self.feasible.settle(free)
         return {
             n: self._single[n] if n in self._single else free[n]
             for n in self.distributions
@@ -228,33 +267,6 @@ class Space(Columns):
         """Points of the unit cube, one coordinate per parameter, as valid encoded points."""
         return self.conditions.canonical(self.with_inactive(u))
 
-    def with_inactive(self, u: Float[np.ndarray, "n parameters"]) -> Matrix:
-        """The same with values in inactive columns, too: another value of a parent may want
-        them."""
-        blocks = [p.from_unit(u[:, i]) for i, p in enumerate(self.parameters.values())]
-        return np.concatenate([np.zeros((len(u), 0)), *blocks], axis=1)
-
-    def neighbours(self, x: Float[np.ndarray, " columns"], rng: np.random.Generator) -> Matrix:
-        """Points that differ from `x` in one discrete parameter, and in those that it activates,
-        which are drawn."""
-        found = [np.zeros((0, self.dim))]
-        active = self.conditions.active(x[None])
-        for name, parameter in self.parameters.items():
-            if name in active and not active[name][0]:
-                continue
-            moves = parameter.moves(x[self.columns[name]], rng)
-            points = self._filled(np.tile(x, (len(moves), 1)), rng)
-            points[:, self.columns[name]] = moves
-            found.append(points)
-        return self.conditions.canonical(np.concatenate(found))
-
-    def _filled(self, x: Matrix, rng: np.random.Generator) -> Matrix:
-        """Points with random values in inactive columns."""
-        if not self.conditions:
-            return x
-        drawn = self.with_inactive(rng.random((len(x), self.n_parameters)))
-        return np.where(self.active_columns(x), x, drawn)
-
     def mutate(
         self,
         x: Matrix,
@@ -263,9 +275,9 @@ class Space(Columns):
         rate: Float[np.ndarray, " n"],
     ) -> Matrix:
         """Move numeric columns by up to `radius`, and redraw categories with chance `rate`."""
-        x = self._filled(x, rng)
+        x = self.filled(x, rng)
         out = x.copy()
-        for parameter, columns in zip(self.parameters.values(), self.columns.values(), strict=True):
+        for parameter, columns in self.blocks():
             if parameter.ordered:
                 changed = rng.random(len(x)) < rate
                 jump = radius * rng.uniform(-1, 1, len(x)) * changed

@@ -340,3 +340,58 @@ def test_init_writes_files_that_are_right_and_nothing_over_others(
     assert written[0].read_text() == before
     commented = before.replace("# algorithm", "algorithm").replace("# workers", "workers")
     read_study(_write(tmp_path, commented.replace("# storage", "storage")))
+
+
+MIXTURE = """\
+name = "alloy"
+where = [
+    "copper + tin + zinc == 1",
+    "2 * copper >= tin",
+    { at_most = 2, of = ["copper", "tin", "zinc"] },
+]
+[budget]
+trials = 20
+[space]
+copper = { low = 0, high = 1 }
+tin = { low = 0, high = 1 }
+zinc = { low = 0, high = 1 }
+"""
+
+
+def test_known_constraints_are_said_in_words(tmp_path: Path) -> None:
+    file = read_study(_write(tmp_path, MIXTURE))
+    assert file.space.where is not None
+    assert meaning(file)["where"] == (
+        "every point meets: copper + tin + zinc == 1; 2 * copper >= tin; "
+        "at most 2 of copper, tin, zinc differ from 0"
+    )
+    assert "where" in meaning(file)["start"]
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "line", "message"),
+    [
+        ("2 * copper >= tin", "2 * coper >= tin", 4, "did you mean 'copper'"),
+        ("2 * copper >= tin", "copper >= 1.5", 2, "cannot be met together"),
+        ("at_most = 2", "at_most = -1", 5, "must be at least 0, got -1"),
+        ('"tin", "zinc"] }', '"lead"] }', 5, "names must be parameters"),
+        ('"2 * copper >= tin"', "3", 4, "must be a text in quotes, got 3"),
+    ],
+)
+def test_wrong_constraints_have_their_line(
+    tmp_path: Path, good: str, bad: str, line: int, message: str
+) -> None:
+    with pytest.raises(InvalidStudyFile, match=message) as error:
+        read_study(_write(tmp_path, MIXTURE.replace(good, bad)))
+    assert [mistake.line for mistake in error.value.mistakes] == [line]
+
+
+def test_asked_points_meet_known_constraints(tmp_path: Path) -> None:
+    path = _write(tmp_path, MIXTURE)
+    asked = neurobo("ask", path, "-n", "3", "--json")
+    assert asked.returncode == 0, asked.stderr
+    known = read_study(path).space.where
+    assert known is not None
+    points = json.loads(asked.stdout)
+    assert len(points) == 3
+    assert [known.broken(point["params"]) for point in points] == ["", "", ""]

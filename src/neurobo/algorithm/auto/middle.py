@@ -26,6 +26,10 @@ def untried_middle(space: Space, trials: Trials) -> Float[np.ndarray, " columns"
     if not numeric.any() or space.pools or space.conditions or space.fixed:
         return None
     middle = np.where(numeric, space.snap(np.zeros((1, space.dim)))[0], 0.0)
+    if space.feasible is not None:
+        if space.feasible.centre is None or space.feasible.oracle is not None:
+            return None  # a region with holes has no middle
+        middle = space.feasible.put(middle[None], space.feasible.centre[None])[0]
     tried = space.encode([*trials.params, *trials.pending])
     away = np.max(np.abs(tried - middle), axis=1, where=numeric, initial=0.0)
     return None if np.any(away <= NEAR) else middle

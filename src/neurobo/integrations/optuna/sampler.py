@@ -21,8 +21,10 @@ from neurobo.integrations.optuna.compat import enqueued_params
 from neurobo.integrations.optuna.history import reserve, sign_of, trials_of_study
 from neurobo.integrations.optuna.known_space import completed, known_space, union
 from neurobo.physics.laws import Laws, Physics, bind
+from neurobo.search.feasible_points import check_not_empty
 from neurobo.search.initial_design import check_design, start_size
 from neurobo.space.distributions import contains
+from neurobo.space.input_constraints import InputConstraints, Where
 from neurobo.space.pool import Pool
 from neurobo.space.search_space import Params, Space, SpaceLike
 from neurobo.suggestion import Plan, check_learn_failures, is_exhausted, next_point
@@ -49,6 +51,10 @@ class NeuroSampler(BaseSampler):
     the array (or of a `neurobo.Pool`) from 0, the rows as features. `physics` is a law that the
     objective obeys, a `neurobo.PDE`, or a list of them.
 
+    `where` are known constraints between the parameters of `search_space`, which every suggestion
+    meets: texts such as "a + b == 1", `neurobo.AtMost`, and callables that get a dict of
+    parameters and are at most 0 where a point is allowed.
+
     Constraints that trials carry (`trial.set_constraint`) are learned and respected, also those of
     failed trials. `learn_failures` says whether the sampler learns where evaluations fail, and
     keeps away; "auto" does so if the points explain the failures.
@@ -68,11 +74,12 @@ class NeuroSampler(BaseSampler):
         start: str = "sobol",
         learn_failures: bool | Literal["auto"] = "auto",
         physics: Physics | None = None,
+        where: Where | None = None,
     ) -> None:
         self._algorithm = resolve(algorithm)
         check_physics(self._algorithm, physics)
         self._seed = check_seed(seed)
-        self._space = None if search_space is None else Space.of(search_space)
+        self._space = _space_of(search_space, where)
         self._pools = _pools_of(self._space, pool)
         self._physics = physics
         if self._space is not None and physics is not None:
@@ -110,8 +117,9 @@ class NeuroSampler(BaseSampler):
         if not search_space:
             return {}
         with self._one_at_a_time:  # threads at the same moment could choose the same point
-            whole = self._space_of(study, search_space)
-            space = whole.holding(fixed) if (fixed := _fixed(trial, search_space)) else whole
+            fixed = _fixed(trial, search_space)
+            whole = self._space_of(study, search_space, fixed)
+            space = whole.holding(fixed) if fixed else whole
             if fixed and space.size == 1:  # nothing is left to choose
                 params = space.decode(space.from_unit(np.zeros((1, space.n_parameters)))[0])
                 reserve(study, trial, space, params, "", None)
@@ -123,14 +131,23 @@ class NeuroSampler(BaseSampler):
             for name, distribution in search_space.items()
         }
 
-    def _space_of(self, study: Study, search_space: dict[str, BaseDistribution]) -> Space:
+    @property
+    def _where(self) -> InputConstraints | None:
+        return None if self._space is None else self._space.where
+
+    def _space_of(
+        self, study: Study, search_space: dict[str, BaseDistribution], fixed: Params
+    ) -> Space:
         """With the conditions that are declared, or that the trials show."""
         if self._space is None:
             return known_space(completed(study), search_space, self._pools)
+        where = self._where
+        if where is not None and not where.names - {*fixed, *dict(where.constants)}:
+            where = None  # nothing of it is left to choose: a queued point counts as it is
         if self._space.conditions:  # single values, which Optuna leaves out, may have some
             when = self._space.conditions.when
-            return Space(self._space.distributions, pools=self._pools, when=when)
-        return Space(search_space, pools=self._pools)
+            return Space(self._space.distributions, pools=self._pools, when=when, where=where)
+        return Space(search_space, pools=self._pools, where=where)
 
     def _suggest(self, study: Study, trial: FrozenTrial, space: Space, laws: Laws | None) -> Params:
         everything = study.get_trials(deepcopy=False)
@@ -146,7 +163,7 @@ class NeuroSampler(BaseSampler):
         if is_exhausted(space, trials):
             self._warn_once(
                 "exhausted",
-                f"all {space.size:.0f} points of the search space are evaluated or pending; "
+                f"all {space.n_points:.0f} points of the search space are evaluated or pending; "
                 "suggesting points again",
             )
             trials = trials.repeatable()
@@ -180,6 +197,7 @@ class NeuroSampler(BaseSampler):
     ) -> Any:
         """A random value, for a parameter that no trial had, or not with the same range."""
         _check_one_objective(study)
+        self._check_unconstrained(param_name, param_distribution)
         self._announce_random(study, param_name)
         return self._drawn(trial, param_name, param_distribution)
 
@@ -187,6 +205,15 @@ class NeuroSampler(BaseSampler):
         space = Space({name: distribution})
         rng = np.random.default_rng([self._seed, trial.number, zlib.crc32(name.encode())])
         return space.decode(space.from_unit(rng.random((1, space.n_parameters)))[0])[name]
+
+    def _check_unconstrained(self, name: str, distribution: BaseDistribution) -> None:
+        """A value drawn alone would break constraints between parameters."""
+        if self._where is not None and name in self._where.names and not distribution.single():
+            assert self._space is not None
+            raise InvalidInput(
+                f"a parameter of `where` must be suggested with its distribution in search_space, "
+                f"{self._space.distributions[name]}, got {distribution} for {name!r}"
+            )
 
     def _announce_random(self, study: Study, name: str) -> None:
         """One warning about all parameters that the model cannot choose, as far as they are known.
@@ -214,6 +241,19 @@ class NeuroSampler(BaseSampler):
 
 
 NeuroSampler.__module__ = "neurobo"  # stored objects name the path that users have
+
+
+def _space_of(given: SpaceLike | Space | None, where: Where | None) -> Space | None:
+    if given is not None:
+        space = Space.of(given, where)
+        check_not_empty(space)
+        return space
+    if where is not None:
+        raise InvalidInput(
+            "where must come with search_space, which tells NeuroSampler the parameters before the "
+            "first trial, got search_space=None"
+        )
+    return None
 
 
 def _check_one_objective(study: Study) -> None:

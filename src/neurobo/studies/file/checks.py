@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from optuna.distributions import BaseDistribution
+
 from neurobo.algorithm import check_physics
 from neurobo.errors import InvalidInput, NeuroboError, did_you_mean
 from neurobo.integrations.optuna.storage import without_secrets
+from neurobo.space.input_constraints import bound
 from neurobo.space.search_space import Space
 from neurobo.studies.file.command import placeholders, unknown_names
 from neurobo.studies.file.mistakes import Mistake
@@ -25,15 +28,15 @@ def mistakes_of(study: StudyFile) -> Iterator[Mistake]:
     for key in ("name", "storage"):
         if "\0" in (getattr(table, key) or ""):
             yield Mistake(study.line(key), f"`{key}` must not have NUL characters, got some")
-    bad = False
+    distributions = {}
     for name, parameter in table.space.items():
         try:
-            distribution_of(parameter)
+            distributions[name] = distribution_of(parameter)
         except InvalidInput as error:
-            bad = True
             yield Mistake(study.line("space", name), f"space.{name}: {error}")
-    if not bad:
-        yield from _conditions(study)
+    if len(distributions) == len(table.space):
+        mistakes = list(_conditions(study, distributions))
+        yield from mistakes or _where(study, distributions)
     if table.pool is not None:
         try:
             _ = study.pool
@@ -60,9 +63,8 @@ def mistakes_of(study: StudyFile) -> Iterator[Mistake]:
         yield from _unspeakable(study)
 
 
-def _conditions(study: StudyFile) -> Iterator[Mistake]:
+def _conditions(study: StudyFile, distributions: dict[str, BaseDistribution]) -> Iterator[Mistake]:
     """Conditions on parameters that are not there, on each other, or on values that never occur."""
-    distributions = {name: distribution_of(p) for name, p in study.table.space.items()}
     try:
         Space(distributions, when=conditions_of(study.table.space))
     except InvalidInput as error:
@@ -71,6 +73,22 @@ def _conditions(study: StudyFile) -> Iterator[Mistake]:
         first = min(named, key=lambda n: text.index(repr(n)), default="")
         place = ("space", first, "when") if first else ("space",)
         yield Mistake(study.line(*place), f"space: {error}")
+
+
+def _where(study: StudyFile, distributions: dict[str, BaseDistribution]) -> Iterator[Mistake]:
+    """Each constraint alone, and then whether they can be met together."""
+    found, when = False, conditions_of(study.table.space)
+    for i in range(len(study.table.where)):
+        try:
+            bound(study.where[i : i + 1], distributions, conditional=when)
+        except InvalidInput as error:
+            found = True
+            yield Mistake(study.line("where", i), str(error))
+    if study.table.where and not found:
+        try:
+            Space(distributions, when=when, where=study.where)
+        except InvalidInput as error:
+            yield Mistake(study.line("where"), str(error))
 
 
 def _physics(study: StudyFile) -> Iterator[Mistake]:

@@ -26,9 +26,10 @@ def meaning(file: StudyFile) -> dict[str, str]:
         "study": f"{table.name!r}, to {table.direction}",
         "budget": spent,
         "space": _size(file),
+        **({"where": _where(file)} if table.where else {}),
         "algorithm": f"{table.algorithm}{f' ({options})' if options else ''}: "
         f"{describe(table.algorithm)}",
-        "start": f"{file.n_start} points of a Sobol design, seed {table.seed}",
+        "start": f"{file.n_start} points of {_design(file)}, seed {table.seed}",
         "objective": _objective(file),
     }
     if table.constraints:
@@ -75,6 +76,15 @@ def _condition(p: Parameter) -> str:
             high = [] if allowed.high is None else [f"at most {allowed.high:g}"]
             parts.append(f"{parent} is {' and '.join([*low, *high])}")
     return f"; only if {' and '.join(parts)}" if parts else ""
+
+
+def _where(file: StudyFile) -> str:
+    assert file.space.where is not None
+    return f"every point meets: {'; '.join(file.space.where.words())}"
+
+
+def _design(file: StudyFile) -> str:
+    return "an even design of what `where` allows" if file.table.where else "a Sobol design"
 
 
 def _size(file: StudyFile) -> str:

@@ -12,6 +12,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from neurobo.studies.file.schema import (
+    AtMostTable,
     Budget,
     Lease,
     Objective,
@@ -27,6 +28,7 @@ _TABLES: dict[str, type[BaseModel]] = {
     "[budget]": Budget,
     "[space]: one entry for each parameter": Parameter,
     "`when` of a number, as a range": Values,
+    "where: a constraint that counts": AtMostTable,
     "[objective]": Objective,
     "[pool]": PoolTable,
     "[lease]": Lease,

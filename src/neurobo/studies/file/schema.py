@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    StringConstraints,
+    Tag,
+    model_validator,
+)
 
 Reference = Annotated[str, StringConstraints(pattern=r"^[\w.]+:[\w.]+$")]
 """`module:function`."""
+LinearText = Annotated[str, StringConstraints(min_length=1, max_length=10_000)]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 
 
@@ -77,6 +86,19 @@ class Parameter(Table):
                 f"a range must have both `low` and `high`, got {', '.join(sorted(given))}"
             )
         return self
+
+
+class AtMostTable(Table):
+    """A constraint of `where`: only so many of some parameters differ from 0."""
+
+    at_most: int = Field(ge=0, description="How many may differ from 0.")
+    of: list[Name] = Field(min_length=1, description="The parameters, whose ranges include 0.")
+
+
+InputConstraint = Annotated[
+    Annotated[LinearText, Tag("text")] | Annotated[AtMostTable, Tag("table")],
+    Discriminator(lambda given: "table" if isinstance(given, dict | Table) else "text"),
+]
 
 
 class Objective(Table):
@@ -212,6 +234,12 @@ class StudyTable(Table):
     )
     constraints: list[Name] = Field(
         [], description="Names of constraints that every result gives; feasible if all are <= 0."
+    )
+    where: list[InputConstraint] = Field(
+        [],
+        description="Known constraints between parameters, which every suggestion meets: linear "
+        'ones such as `"copper + tin == 1"` or `"2 * copper <= tin + 0.3"`, and `{ at_most = 3, '
+        'of = ["copper", "tin", "zinc", "lead"] }`.',
     )
     budget: Budget = Field(description="How much may be spent.")
     space: dict[Name, Parameter] = Field({}, description="The parameters, by name.")

@@ -15,6 +15,7 @@ from neurobo.algorithm import Algorithm
 from neurobo.algorithm.registry import build
 from neurobo.search.initial_design import start_size
 from neurobo.space.distributions import categorical, float_range, int_range
+from neurobo.space.input_constraints import AtMost
 from neurobo.space.pool import CANDIDATE, Pool
 from neurobo.space.search_space import Space
 from neurobo.studies.file import toml_lines
@@ -65,7 +66,13 @@ class StudyFile:
         when = conditions_of(self.table.space)
         pools = {} if self.pool is None else {CANDIDATE: self.pool}
         counted = {name: pool.distribution for name, pool in pools.items()}
-        return Space({**distributions, **counted}, pools=pools, when=when)
+        return Space({**distributions, **counted}, pools=pools, when=when, where=self.where)
+
+    @property
+    def where(self) -> list[str | AtMost]:
+        """The known constraints between parameters."""
+        given = self.table.where
+        return [one if isinstance(one, str) else AtMost(one.at_most, one.of) for one in given]
 
     @cached_property
     def algorithm(self) -> Algorithm:

@@ -56,10 +56,10 @@ def ask_points(
     seconds = 3600 * (table.lease.ask_hours if hours is None else hours)
     found: list[Asked] = []
     for _ in range(n):
-        if space.size < math.inf and is_exhausted(space, trials_of_study(study, space)):
+        if space.n_points < math.inf and is_exhausted(space, trials_of_study(study, space)):
             if not found:
                 raise SpaceExhausted(
-                    f"every point must be asked for only once, and all {space.size:.0f} are "
+                    f"every point must be asked for only once, and all {space.n_points:.0f} are "
                     "evaluated or reserved"
                 )
             break
