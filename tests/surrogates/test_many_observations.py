@@ -110,7 +110,7 @@ def _problem(data: Data, recipe: Recipe) -> Any:
 
     kept: list[Any] = []
 
-    def keep(problems: Any, solver: str) -> Any:
+    def keep(problems: Any, solver: str, **_: Any) -> Any:
         kept.extend(problems)
         return [gauss_newton_batch(problems)[0]]
 

@@ -46,19 +46,18 @@ def kernel_for(
     data: Data, warp: OutputWarping | None, stretch: InputWarping | None
 ) -> KernelChoice | None:
     """From the first observations, until there are half as many more. Additive networks see
-    values and parameters as they are, joint ones as they are warped. None: the default."""
+    values as they are, joint ones as they are warped. None: the default."""
     columns = data.x.shape[1]
     if not 1 < columns <= marginal_likelihood.MANY or data.n < LEAST:
         return None
     rows = refit_schedule.even_share(refit_schedule.update_sizes(data.n, GROWTH)[-1], MOST)
     seen = data if stretch is None else stretch(data)
-    return _choose(data.x[rows], seen.x[rows], data.values[rows], warp, noisy=data.noisy)
+    return _choose(seen.x[rows], data.values[rows], warp, noisy=data.noisy)
 
 
 @cached
 def _choose(
     x: Float[np.ndarray, "n d"],
-    stretched: Float[np.ndarray, "n d"],
     values: Float[np.ndarray, " n"],
     warp: OutputWarping | None,
     *,
@@ -67,7 +66,7 @@ def _choose(
     plain = OutputWarping.of(0.0, values)
     if plain is None:
         return None
-    joint, _ = cost_of(stretched, values, JOINT, warp or plain, noisy=noisy, ard=True)
+    joint, _ = cost_of(x, values, JOINT, warp or plain, noisy=noisy, ard=True)
     additive, _ = cost_of(x, values, ADDITIVE, plain, noisy=noisy, ard=True)
     gain = joint - additive
     return KernelChoice(ADDITIVE, gain) if gain > MARGIN else None

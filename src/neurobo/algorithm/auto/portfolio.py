@@ -151,7 +151,8 @@ class Auto:
         wide = seen.kernel.wide
         chosen = replace(algorithm, activation=wide.activation, additive=wide.additive)
         # As values are: warping them would make parameters interact.
-        return View(self._told(data), chosen, None)
+        told = self._told(data)
+        return View(told if seen.stretch is None else seen.stretch(told), chosen, seen.stretch)
 
     def posterior(self, key: Array, data: Data) -> Posterior:
         """What the members that have one believe, of values as they are: for plots."""
@@ -197,6 +198,10 @@ class Auto:
         told = self._told(data)
         warp = output_warping_for(told, WIDE) if self.warp else None
         seen = self._stretched(told if warp is None else warp(told), warp)
+        if warp is not None and warp.warp.strength < 0:
+            # A parameter that matters by its logarithm makes low values rare, as narrow wells do.
+            plain = self._stretched(told)
+            seen = seen if plain.stretch is None else plain
         return seen._replace(kernel=self._kernel(data, seen))
 
     def _told(self, data: Data) -> Data:

@@ -56,7 +56,7 @@ def trials_of_study(
         if not space.contains(point):
             continue
         if not t.state.is_finished():
-            pending.append({name: point[name] for name in space.distributions})
+            pending.append({name: point[name] for name in space.distributions if name in point})
         else:
             params.append(point)
             values.append(sign * _value(t))
