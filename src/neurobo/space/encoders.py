@@ -67,7 +67,7 @@ class Numeric:
         unit = (v / 2 - low / 2) / (high / 2 - low / 2)
         return np.clip(2 * unit - 1, -1.0, 1.0)[:, None]
 
-    def _values(self, column: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+    def in_units(self, column: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
         """The nearest valid values, as floats."""
         d = self.distribution
         unit = (np.clip(column, -1.0, 1.0) + 1) / 2
@@ -83,7 +83,7 @@ class Numeric:
     def places(self, x: Matrix) -> Int[np.ndarray, " n"]:
         """Of the values of a stepped range, counted from 0: the inverse of `nth`."""
         assert self.step is not None
-        here = (self._values(x[:, 0]) - self.distribution.low) / self.step
+        here = (self.in_units(x[:, 0]) - self.distribution.low) / self.step
         return np.round(here).astype(int)
 
     def place(self, value: Any) -> int:
@@ -92,13 +92,13 @@ class Numeric:
         return round((value - self.distribution.low) / self.step)
 
     def decode(self, row: Float[np.ndarray, " width"]) -> float | int:
-        value = float(self._values(np.asarray(row))[0])
+        value = float(self.in_units(np.asarray(row))[0])
         return round(value) if isinstance(self.distribution, IntDistribution) else value
 
     def snap(self, x: Matrix) -> Matrix:
         if self.step is None:
             return np.clip(x, -1.0, 1.0)
-        return self.encode(self._values(x[:, 0]).tolist())
+        return self.encode(self.in_units(x[:, 0]).tolist())
 
     def nth(self, index: Int[np.ndarray, " n"]) -> Matrix:
         """The columns of the values number `index` of a stepped range."""
@@ -206,7 +206,7 @@ class Candidate(Numeric):
 
     def inputs(self, x: Matrix) -> Matrix:
         """What networks see of the candidates."""
-        return self.pool.features(self._values(x[:, 0]).astype(int))
+        return self.pool.features(self.in_units(x[:, 0]).astype(int))
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,7 @@ class Oracle:
             if isinstance(p, Fixed):
                 columns[name] = _constant(p.value, len(x))
             elif isinstance(p, Numeric):
-                values = p._values(block[:, 0])
+                values = p.in_units(block[:, 0])
                 whole = isinstance(p.distribution.low, int)
                 columns[name] = np.round(values).astype(int) if whole else values
             else:
