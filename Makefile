@@ -27,7 +27,7 @@ $(BENCH): $(READY)
 demo: $(READY)       ## optimise a real problem and print the best point
 	$(BIN)/neurobo demo
 
-test: $(READY)       ## lint, types and the default tests (6 minutes on two cores)
+test: $(READY)       ## lint, types and the default tests (ten minutes on two cores)
 	$(BIN)/python -m pytest -n 2
 
 test-quick: $(READY)  ## lint, types and the tests that take little time, of every part (90 seconds)
@@ -39,7 +39,7 @@ durations: $(READY)  ## measure which tests `make test-quick` leaves out (ten mi
 test-peers: $(BENCH)  ## the tests that need the bench extra: real peers, COCO, simulators
 	$(BIN)/python -m pytest -n 2 -m peers
 
-test-slow: $(READY)  ## statistics and long runs, of every algorithm (half an hour on two cores)
+test-slow: $(READY)  ## statistics and long runs, of every algorithm (a quarter of an hour on two cores)
 	$(BIN)/python -m pytest -n 2 -m slow
 
 test-faults: $(READY)  ## fleets killed and restarted, state machines, fuzzing (half an hour; PostgreSQL)
