@@ -3,9 +3,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 BENCH := .venv/.ready-bench
+DOCS := .venv/.ready-docs
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test test-quick durations hebo test-slow test-faults test-peers test-wheel lint format bench bench-solver bench-smoke bench-latency bench-results bench-papers scoreboard clean help
+.PHONY: demo test test-quick durations hebo test-slow test-faults test-cluster test-cluster-small test-peers test-wheel test-versions test-optunahub docs lint format bench bench-solver bench-smoke bench-cold bench-latency bench-results bench-papers scoreboard clean help
 
 help:                ## list the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*##/\t/'
@@ -24,17 +25,21 @@ $(BENCH): $(READY)
 	$(PIP) -e '.[dev,bench]'
 	@touch $(BENCH)
 
+$(DOCS): $(READY)
+	$(PIP) -e '.[dev,docs]'
+	@touch $(DOCS)
+
 demo: $(READY)       ## optimise a real problem and print the best point
 	$(BIN)/neurobo demo
 
-test: $(READY)       ## lint, types and the default tests (ten minutes on two cores)
+test: $(READY)       ## lint, types and the default tests (a quarter of an hour on two cores)
 	$(BIN)/python -m pytest -n 2
 
 test-quick: $(READY)  ## lint, types and the tests that take little time, of every part (90 seconds)
 	$(BIN)/python -m pytest -n 2 --quick
 
-durations: $(READY)  ## measure which tests `make test-quick` leaves out (ten minutes)
-	$(BIN)/python -m pytest -n 0 --stopwatch
+durations: $(READY)  ## measure which tests `make test-quick` leaves out (a quarter of an hour)
+	$(BIN)/python -m pytest -n 2 --stopwatch
 
 test-peers: $(BENCH)  ## the tests that need the bench extra: real peers, COCO, simulators
 	$(BIN)/python -m pytest -n 2 -m peers
@@ -45,8 +50,34 @@ test-slow: $(READY)  ## statistics and long runs, of every algorithm (a quarter 
 test-faults: $(READY)  ## fleets killed and restarted, state machines, fuzzing (half an hour; PostgreSQL)
 	$(BIN)/python -m pytest -n 0 -s -m faults tests/faults
 
+# Engines and drivers; about 500 MB, most of it Ray.
+.venv/.ready-cluster: $(READY)
+	@echo "installing Ray, Dask, submitit and drivers into .venv (a minute) ..."
+	$(PIP) -e '.[dev,ray,dask,slurm,postgres,mysql,redis,grpc]'
+	@touch $@
+
+# Ray leaves files open when it ends.
+CLUSTER := -n 0 -s -W ignore::ResourceWarning -W ignore::pytest.PytestUnraisableExceptionWarning
+
+test-cluster: .venv/.ready-cluster  ## Ray, Dask, Slurm's jobs, databases (a quarter of an hour; servers)
+	$(BIN)/python -m pytest $(CLUSTER) -m cluster tests/cluster
+
+test-cluster-small: .venv/.ready-cluster  ## the small part of test-cluster (some minutes)
+	$(BIN)/python -m pytest $(CLUSTER) -m 'cluster and not slow' tests/cluster
+
 test-wheel: $(READY)  ## build the packages and follow README and quickstart in an empty environment
 	$(BIN)/python tests/wheel.py
+
+test-versions: $(READY)  ## newest and oldest dependencies on the Pythons that are here (ten minutes)
+	$(BIN)/python tests/versions.py $(PYTHONS)
+
+test-optunahub: $(READY)  ## load and run the package of contrib/optunahub
+	$(PIP) optunahub
+	$(BIN)/python -m pytest -n 0 tests/test_optunahub.py
+
+docs: $(DOCS)        ## build the site into build/site and check it: links, anchors, API, no network
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	$(BIN)/python tests/site.py
 
 lint: $(READY)       ## ruff, mypy and the contracts of imports
 	$(BIN)/ruff check .
@@ -78,6 +109,9 @@ bench-smoke: $(READY)  ## two minutes: small runs, compared with the stored refe
 
 hebo: .venv-hebo/.ready  ## an environment for HEBO; use it by NEUROBO_HEBO_PYTHON
 	@echo "export NEUROBO_HEBO_PYTHON=$(CURDIR)/.venv-hebo/bin/python"
+
+bench-cold: $(BENCH)  ## seconds from the start of a process to its suggestions, ours and others' (an hour)
+	$(BIN)/python benchmarks/cold_start.py
 
 bench-latency: $(BENCH)  ## seconds and memory of a suggestion from 50 to 10,000 observations (an hour)
 	$(BIN)/python benchmarks/latency.py

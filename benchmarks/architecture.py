@@ -24,6 +24,8 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
+from prose import wrapped
+
 import neurobo
 
 HOME = Path(neurobo.__file__).parent
@@ -34,8 +36,8 @@ ROOMS = (
     "training", "networks", "data", "space",
 )  # fmt: skip
 """On the path, top to bottom: a room may only call rooms that come after it."""
-SHELLS = ("cli", "demos", "bench", "studies", "analysis", "running")
-LEAVES = ("page", "errors")
+SHELLS = ("cli", "demos", "bench", "studies", "analysis", "ray", "running")
+LEAVES = ("page", "compilation", "errors")
 PASS = "next_points"
 """The function that holds the whole pass."""
 N = 23
@@ -299,7 +301,7 @@ def main(*options: str) -> None:
     print("\n".join(counts))
     if not options:
         page = written(PAGE.read_text(), "rooms", rooms())
-        PAGE.write_text(written(page, "counts", "\n".join(counts)))
+        PAGE.write_text(wrapped(written(page, "counts", "\n".join(counts))))
 
 
 if __name__ == "__main__":

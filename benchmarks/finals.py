@@ -50,7 +50,7 @@ def results(suite: str) -> tables.Results:
     last if the steps are not known."""
     records = []
     for about, row in zip(_jobs(suite), rows(suite), strict=True):
-        values = _curve(row["steps"] or f"1:{row['reached']}", about.budget if row["steps"] else 1)
+        values = curve(row["steps"] or f"1:{row['reached']}", about.budget if row["steps"] else 1)
         given = problem(about.problem, about.seed)
         constrained = "constraints" in given.kinds
         violations = np.where(np.isfinite(values), 0.0, 1.0).tolist() if constrained else None
@@ -70,7 +70,7 @@ def results(suite: str) -> tables.Results:
     return tables.gather(records)
 
 
-def _curve(steps: str, length: int) -> list[float]:
+def curve(steps: str, length: int) -> list[float]:
     """Regret after each evaluation; infinite before the first step."""
     found = np.full(length, np.inf)
     for step in steps.split():

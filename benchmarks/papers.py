@@ -22,6 +22,7 @@ from typing import Any
 import finals
 import numpy as np
 from papers_experiments import EXPERIMENTS, PAPERS, PINN, Experiment
+from prose import wrapped
 
 from neurobo.bench import harness, stats, tables
 from neurobo.bench.peers import method
@@ -332,7 +333,7 @@ def main() -> None:
         for name in given.only or EXPERIMENTS:
             run(EXPERIMENTS[name], given.jobs, trial=given.trial, retry=given.retry)
     if not given.trial:
-        PAGE.write_text(page())
+        PAGE.write_text(wrapped(page()))
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import finals
 import numpy as np
+from prose import wrapped
 
 from neurobo.bench import report, tables
 from neurobo.bench.report.blocks import Cell, Items, Table
@@ -135,7 +136,7 @@ def main() -> None:
         if name in KEPT or (RESULTS / name / "runs.jsonl").exists():
             before, _, rest = text.partition(start)
             text = f"{before}{start}\n\n{PARTS[name]()}\n\n{end}{rest.partition(end)[2]}"
-    PAGE.write_text(text)
+    PAGE.write_text(wrapped(text))
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import finals
 import numpy as np
+from prose import wrapped
 
 from neurobo.bench import stats, tables
 from neurobo.bench.report import contests, ecdf
@@ -58,7 +59,7 @@ def base(group: Group) -> str:
 def picture(name: str, title: str, panels: Sequence[Panel], results: Results) -> str:
     ours = [m for m in results.methods if tables.is_ours(m)]
     draw_panels(PICTURES / f"{name}.svg", panels, styles(results.methods, ours))
-    return f"![{title}](pictures/{name}.svg)"
+    return f"![{title.partition(' against')[0]}](pictures/{name}.svg)"
 
 
 # The field --------------------------------------------------------------------------------------
@@ -328,7 +329,7 @@ def main() -> None:
             subprocess.run([*command, "--jobs", given.jobs], check=False)
         if (Path("results") / name / "runs.jsonl").exists():
             finals.update(name)
-    PAGE.write_text(page())
+    PAGE.write_text(wrapped(page()))
 
 
 if __name__ == "__main__":

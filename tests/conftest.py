@@ -40,6 +40,7 @@ install_import_hook(_checked(), "typecheck.check")  # before anything imports ne
 
 # Two test processes and all that they start share what XLA has compiled.
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".cache/jax"))
+os.environ.setdefault("NEUROBO_CACHE", str(Path(__file__).parents[1] / ".cache/programs"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
 
 # A shell starts background jobs deaf to Ctrl-C, and all that they start; some tests press it.

@@ -1,6 +1,6 @@
 """How long tests take, so that `make test-quick` can leave out those that take long.
 
-    make durations       # runs the default tests one by one, writes tests/durations.json
+    make durations       # runs the default tests, writes tests/durations.json
 
 Processor time counts: other work on the machine does not change it much. A test that was never
 measured counts as quick.
@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import os
 from collections import defaultdict
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,6 +18,7 @@ import pytest
 FILE = Path(__file__).with_name("durations.json")
 QUICK = 1.0
 """Seconds of all cases of a test function together: shorter ones run every time."""
+PROPERTY = "processor seconds"
 ALWAYS = ("tests/test_style.py",)
 
 
@@ -37,20 +37,32 @@ def function(node: str) -> str:
 
 
 class Stopwatch:
-    """A pytest plugin that writes how long each test function took, all cases together."""
+    """A pytest plugin that writes how long each test function took, all cases together.
+
+    The process that runs a test measures it, and its report tells the process that writes.
+    """
 
     def __init__(self) -> None:
+        self.began = 0.0
         self.seconds: dict[str, float] = defaultdict(float)
 
-    @pytest.hookimpl(hookwrapper=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
-        began = _processor()
-        yield
-        self.seconds[function(item.nodeid)] += _processor() - began
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logstart(self) -> None:
+        self.began = _processor()
 
-    def pytest_sessionfinish(self) -> None:
-        long = {name: round(s, 1) for name, s in sorted(self.seconds.items()) if s > QUICK}
-        FILE.write_text(json.dumps(long, indent=0) + "\n")
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> None:
+        if call.when == "teardown":
+            item.user_properties.append((PROPERTY, _processor() - self.began))
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when == "teardown":
+            self.seconds[function(report.nodeid)] += float(dict(report.user_properties)[PROPERTY])  # type: ignore[arg-type]
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if not hasattr(session.config, "workerinput"):
+            long = {name: round(s, 1) for name, s in sorted(self.seconds.items()) if s > QUICK}
+            FILE.write_text(json.dumps(long, indent=0) + "\n")
 
 
 def _processor() -> float:

@@ -9,12 +9,15 @@ import jax
 import pytest
 
 import neurobo
+from neurobo.compilation import disk, programs
 from neurobo.data.observations import bucket
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("surrogate", ["simple", "posterior"])
-def test_a_run_of_130_trials_compiles_each_function_once_per_bucket(surrogate: Any) -> None:
+def test_a_run_of_130_trials_compiles_each_function_once_per_bucket(
+    surrogate: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     traced: Counter[str] = Counter()
     now = "start"
     seen: list[str] = []
@@ -25,6 +28,8 @@ def test_a_run_of_130_trials_compiles_each_function_once_per_bucket(surrogate: A
 
     jax.monitoring.register_event_duration_secs_listener(listen)
     try:
+        monkeypatch.setenv(disk.VARIABLE, "off")  # a program that is loaded is not traced
+        programs.forget()
         jax.clear_caches()
         space = {"x": (-5.0, 10.0), "y": (0.0, 15.0), "n": neurobo.Int(0, 9)}
         history: list[Any] = []

@@ -20,8 +20,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from compilation.test_processes import check_cache
 from documents import ROOT, python_script, sections, shell_script, write_files
-from running.test_compilation_cache import check_cache
 
 FOLLOWED = (ROOT / "docs" / "quickstart.md", ROOT / "README.md")
 """In this order: the README's last commands install an extra, the quickstart needs none."""

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from neurobo.physics import PDE as PDE
     from neurobo.running.minimisation import minimize as minimize
     from neurobo.space.conditions import Conditional as Conditional
+    from neurobo.space.distributions import Ordinal as Ordinal
     from neurobo.space.distributions import categorical as Categorical  # noqa: N812
     from neurobo.space.distributions import float_range as Float  # noqa: N812
     from neurobo.space.distributions import int_range as Int  # noqa: N812
@@ -61,6 +62,7 @@ _HOME = {
     "NeuralBandit": ("neurobo.algorithm", "NeuralBandit"),
     "DeepEnsemble": ("neurobo.algorithm", "DeepEnsemble"),
     "NeuralGreedy": ("neurobo.algorithm", "NeuralGreedy"),
+    "Ordinal": ("neurobo.space.distributions", "Ordinal"),
     "Pool": ("neurobo.space.pool", "Pool"),
     "NeuroSampler": ("neurobo.integrations.optuna.sampler", "NeuroSampler"),
     "NeuroboError": ("neurobo.errors", "NeuroboError"),
@@ -95,6 +97,7 @@ __all__ = [
     "NeuralLinear",
     "NeuroSampler",
     "NeuroboError",
+    "Ordinal",
     "Pool",
     "SpaceExhausted",
     "algorithms",

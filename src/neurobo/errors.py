@@ -22,11 +22,16 @@ class InvalidInput(NeuroboError, ValueError):
 
 
 class SpaceExhausted(NeuroboError):
-    """Every point of a finite search space is evaluated or pending."""
+    """Every point of a finite search space is evaluated or pending; raised by `suggest`."""
 
 
 class EvaluationFailed(NeuroboError):
-    """A run stopped because its evaluations fail; `study` holds what there is."""
+    """A run of `minimize` stopped because its evaluations fail.
+
+    Args:
+        message: The reason, with the traceback of the last failure.
+        study: The Optuna study with the results so far, also an attribute of the error.
+    """
 
     def __init__(self, message: str, study: Any = None) -> None:
         super().__init__(message)

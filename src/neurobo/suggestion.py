@@ -8,6 +8,7 @@ The algorithm fits its surrogate to the data and scores points by its acquisitio
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -25,16 +26,21 @@ from neurobo.algorithm.protocols import (
     feasibility_of,
     informed,
 )
+from neurobo.compilation import ahead
 from neurobo.data.observations import CRASH, Data
 from neurobo.data.trials import Trials
 from neurobo.errors import InvalidInput, SpaceExhausted
 from neurobo.search.initial_design import start_point
-from neurobo.search.optimiser import minimise
+from neurobo.search.optimiser import best_points
 from neurobo.space.search_space import Params, Space
 from neurobo.training.blas_threads import one_blas_thread
 
 if TYPE_CHECKING:
     from neurobo.physics.laws import Laws
+
+
+DECISIONS = 8
+"""Decisions that many suggestions at once share: each costs a posterior and a search."""
 
 
 @dataclass(frozen=True)
@@ -61,13 +67,20 @@ def next_point(space: Space, trials: Trials, plan: Plan, number: int) -> Proposa
     return next_points(space, trials, plan, [number])[0]
 
 
-def next_points(space: Space, trials: Trials, plan: Plan, numbers: Sequence[int]) -> list[Proposal]:
-    """Suggestions that are pending together."""
+def next_points(
+    space: Space, trials: Trials, plan: Plan, numbers: Sequence[int], most: int = DECISIONS
+) -> list[Proposal]:
+    """Suggestions that are pending together: up to `most` by decisions of their own, each of which
+    knows the points before it; more share that many decisions."""
     if not plan.learn_failures:
         trials = replace(trials, crashed=())
+    trials = trials.encoded_in(space)
     proposals: list[Proposal] = []
     decisions: dict[int, Decision] = {}
-    for i, number in enumerate(numbers):
+    share = -(-len(numbers) // most)
+    while len(proposals) < len(numbers):
+        i = len(proposals)
+        number = numbers[i]
         if not trials.repeats and is_exhausted(space, trials):  # before any model is fitted
             raise SpaceExhausted(
                 f"every point of the space must be evaluated only once, and all {space.size:.0f} "
@@ -76,29 +89,55 @@ def next_points(space: Space, trials: Trials, plan: Plan, numbers: Sequence[int]
         data = Data.of(space, trials)  # 1 encode
         begun, member = len(trials.params) + len(trials.pending), ""
         if begun < plan.n_start or (plan.n_start and data.n == 0):
-            x = start_point(
+            found = start_point(
                 space, data.excluded,
                 design=plan.design, size=plan.n_start, seed=plan.seed, number=number,
-            )  # fmt: skip
+            )[None]  # fmt: skip
         else:
-            with jax.enable_x64(True), one_blas_thread():
+            with jax.enable_x64(True), _blas():
                 key = jax.random.key(plan.seed)
                 bounds, data = _bounds(plan, key, data, number)
                 if number not in decisions:  # 2 fit, 3 posterior, 4 acquisition
                     algorithm = informed(plan.algorithm, space, trials, plan.laws)
-                    decisions |= decide(algorithm, key, data, numbers[i:])
+                    decisions |= decide(algorithm, key, data, numbers[i::share])
                 decision = constrained(decisions[number], bounds, data, number)
                 rng = np.random.default_rng([plan.seed, number])
                 # The best point may have been found at other values of fixed parameters.
                 region = None if space.fixed else decision.region
-                x = minimise(  # 5 search
+                found = best_points(  # 5 search
                     decision.score, space, data, rng,
                     region=region, candidates=decision.candidates,
+                    count=min(share, len(numbers) - i),
                 )  # fmt: skip
                 member = decision.member
-        proposals.append(Proposal(space.decode(x), member))  # 6 decode
-        trials = trials.with_pending(proposals[-1].params)
+        points = [space.decode(x) for x in found]  # 6 decode
+        proposals += [Proposal(point, member) for point in points]
+        if len(proposals) < len(numbers):
+            trials = trials.with_pending(space, points)
     return proposals
+
+
+def _blas() -> AbstractContextManager[None]:
+    """A rehearsal leaves the threads of BLAS to the evaluation that runs meanwhile."""
+    return nullcontext() if ahead.in_background() else one_blas_thread()
+
+
+REHEARSED = 3
+"""Suggestions: a portfolio has about as many members."""
+
+
+def compile_ahead(space: Space, plan: Plan) -> None:
+    """Compile in the background what the first suggestions of a model will need."""
+
+    def suggest() -> None:
+        rng = np.random.default_rng(0)
+        x = space.from_unit(rng.random((plan.n_start + REHEARSED, space.n_parameters)))
+        points = [space.decode(row) for row in x]
+        values = np.mean((x - 0.3) ** 2, axis=1).tolist()
+        for n in range(plan.n_start, plan.n_start + REHEARSED):
+            next_point(space, Trials(points[:n], values[:n]).repeatable(), plan, n)
+
+    ahead.rehearse(suggest)
 
 
 def _bounds(plan: Plan, key: Array, data: Data, number: int) -> tuple[Bounds | None, Data]:

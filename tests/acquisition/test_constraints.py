@@ -25,6 +25,7 @@ from neurobo.search.optimiser import minimise
 from neurobo.search.scoring import evaluate
 from neurobo.space.search_space import Space
 from neurobo.suggestion import Plan, next_points
+from neurobo.surrogates.multi_output import MultiOutput
 
 SPACE = {"x": (-2.0, 2.0), "y": (-2.0, 2.0)}
 FAST = neurobo.NeuralCBO(width=32)
@@ -101,7 +102,9 @@ def test_bounds_by_theory_follow_what_the_observations_have_told(x64: None) -> N
         rng = np.random.default_rng(1)
         data = _data(_history(lambda p: {"disc": _disc(p) + noise * rng.normal()}, n))
         bounds, _ = Feasibility("theory", width=32).learn(jax.random.key(0), data, 0)
-        return float(bounds.deviations[0]), float(bounds.groups[0].information[0])
+        (group,) = bounds.groups
+        assert isinstance(group, MultiOutput)
+        return float(bounds.deviations[0]), float(group.information[0])
 
     for n, noise in ((8, 1.0), (24, 1.0), (24, 0.1)):
         found, gain = deviations(n, noise)

@@ -39,6 +39,7 @@ NEURAL_CBO = {
     # (4.1), Algorithm 3, Lemma 4.1.5; 4.3.1: "learning rate α = 0.001", m = T, L = 2.
     "width": 100, "depth": 2, "activation": "relu", "gamma": (1.0, 0.0), "noise": 1.0,
     "beta": "theory", "caution": None, "solver": "sgd", "sphere": False, "trust_region": False,
+    "warp": False, "ard": False,
 }  # fmt: skip
 PINN = {
     # Algorithm 4, (5.1); 5.4.1: weights N(0, 1), width in {100, 200, 500}, depth in {2, 3, 4}.

@@ -18,7 +18,6 @@ from neurobo.algorithm import resolve
 from neurobo.cli.app import app
 from neurobo.demos.tank import SPACE, TEXTBOOK, tank
 from neurobo.errors import did_you_mean
-from neurobo.running import compilation_cache as cache
 from neurobo.space.search_space import Space
 
 SOURCE = Path(__file__).parents[2] / "src"
@@ -154,52 +153,3 @@ def test_words_that_are_nearly_right_are_recognised() -> None:
 def test_the_demo_s_reference_point_is_valid() -> None:
     assert Space.of(SPACE).contains(TEXTBOOK)
     assert 1.0 < tank(TEXTBOOK) < 5.0
-
-
-def test_compiled_code_is_kept_in_the_user_s_cache_folder(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(sys, "platform", "linux")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.delenv("JAX_COMPILATION_CACHE_DIR", raising=False)
-    monkeypatch.setenv("JAX_COMPILATION_CACHE_MAX_SIZE", "1000000")  # put back afterwards
-    monkeypatch.setenv("NEUROBO_CACHE", "off")
-    cache.keep_compiled()
-    assert "JAX_COMPILATION_CACHE_DIR" not in os.environ
-    monkeypatch.delenv("NEUROBO_CACHE")
-    cache.keep_compiled()
-    assert os.environ["JAX_COMPILATION_CACHE_DIR"] == str(tmp_path / "neurobo" / "compiled")
-    assert (tmp_path / "neurobo" / "compiled").is_dir()
-    assert "JAX_COMPILATION_CACHE_DIR" not in cache.environment()  # an objective's JAX is its own
-    assert cache.environment()["XDG_CACHE_HOME"] == str(tmp_path)
-    cache._set_here.clear()
-
-
-def test_keeping_compiled_code_is_silent(tmp_path: Path) -> None:
-    """Twice: JAX warns when it reads from a cache that it cannot limit."""
-    code = (
-        "from neurobo.running.compilation_cache import keep_compiled; keep_compiled(); import jax; "
-        "jax.config.update('jax_persistent_cache_min_compile_time_secs', 0); "
-        "jax.jit(lambda x: x + 1)(1.0)"
-    )
-    env = {name: v for name, v in os.environ.items() if not name.startswith("JAX_")}
-    for _ in range(2):
-        done = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=True,
-            env={**env, "XDG_CACHE_HOME": str(tmp_path), "JAX_PLATFORMS": "cpu"},
-        )  # fmt: skip
-        assert done.stderr == ""
-    assert list((tmp_path / "neurobo" / "compiled").iterdir())
-
-
-def test_what_the_user_has_set_for_jax_stays(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", "mine")
-    cache.keep_compiled()
-    assert os.environ["JAX_COMPILATION_CACHE_DIR"] == "mine"
-    monkeypatch.delenv("JAX_COMPILATION_CACHE_DIR")
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    cache.keep_compiled()  # no folder can be made there
-    assert "JAX_COMPILATION_CACHE_DIR" not in os.environ

@@ -34,6 +34,8 @@ def f(p):
     os.close(ledger)
     return value
 """
+START_DESIGN = "n_startup_trials = 1_000_000\n"
+"""All suggestions are of the start design."""
 SPACE = """x = { low = -5.0, high = 5.0 }
 n = { type = "int", low = 0, high = 40 }
 c = { choices = ["a", "b", "c"] }"""
@@ -60,6 +62,8 @@ class Fleet:
     size: int
     rng: random.Random
     skew: float = 0.0
+    far: Path | None = None
+    """A second file of the same study, which every other runner uses."""
     runners: list[Runner] = field(default_factory=list)
     retired: list[Runner] = field(default_factory=list)
 
@@ -68,9 +72,10 @@ class Fleet:
         log = self.file.folder / f"log-{number}"
         env = environment() | {"CLOCK_SKEW": str(self.rng.uniform(-self.skew, self.skew))}
         env["PYTHONPATH"] = f"{self.file.folder}:{env.get('PYTHONPATH', '')}"
+        path = self.far if self.far is not None and number % 2 else self.file.path
         with log.open("wb") as out:
             process = subprocess.Popen(
-                [NEUROBO, "run", str(self.file.path)], stdout=out, stderr=out, env=env,
+                [NEUROBO, "run", str(path)], stdout=out, stderr=out, env=env,
                 start_new_session=True,
             )  # fmt: skip
         self.runners.append(Runner(process, log))
@@ -144,14 +149,20 @@ def _text(runner: Runner) -> str:
 
 def made(
     folder: Path, trials: int, size: int, *, seed: int, storage: str = "", skew: float = 0.0,
-    seconds: float = 0.1, top: str = "",
+    seconds: float = 0.1, top: str = START_DESIGN, far: str = "",
 ) -> Fleet:  # fmt: skip
-    """A study whose suggestions cost nothing: all of them are of the start design."""
-    top += f"n_startup_trials = 1_000_000\nretries = 9\n{storage and f'storage = {storage!r}'}\n"
-    file = read(folder, trials=trials, top=top, space=SPACE, more=f"[lease]\nseconds = {LEASE}\n",
-                goal=OBJECTIVE.format(seconds=seconds))  # fmt: skip
+    """A study whose suggestions cost nothing, unless `top` says otherwise. `far` is the URL of the
+    same storage that every other runner uses."""
+
+    def study(storage: str, name: str) -> StudyFile:
+        more = f"[lease]\nseconds = {LEASE}\n"
+        return read(folder, trials=trials, space=SPACE, more=more, name=name,
+                    top=f"{top}retries = 9\n{storage and f'storage = {storage!r}'}\n",
+                    goal=OBJECTIVE.format(seconds=seconds))  # fmt: skip
+
     (folder / "sitecustomize.py").write_text(SKEW)
-    return Fleet(file, size, random.Random(seed), skew)
+    return Fleet(study(storage, "study.toml"), size, random.Random(seed), skew,
+                 far=study(far, "far.toml").path if far else None)  # fmt: skip
 
 
 def check(fleet: Fleet, trials: int) -> Counter[str]:
@@ -184,15 +195,15 @@ def check(fleet: Fleet, trials: int) -> Counter[str]:
     for point in evaluated.keys() - complete.keys():
         reasons = [failure_of(t) for t in by_point[point]]
         assert all(r.startswith(("lost", "interrupted")) for r in reasons), reasons
-    acknowledged = 0
+    acknowledged = set()
     told = {t.number: t for t in trials_now}
     for runner in (*fleet.runners, *fleet.retired):
         for number, value in re.findall(r"trial (\d+): (-?[\d.e+-]+),", _text(runner)):
             trial = told[int(number)]
             assert f"{trial.value:.5g}" == value, (trial, value)
-            acknowledged += 1
+            acknowledged.add(int(number))
     return states + Counter(
-        {"acknowledged": acknowledged, "retried": tally.retried, "void": tally.void,
+        {"acknowledged": len(acknowledged), "retried": tally.retried, "void": tally.void,
          "evaluated twice": len(twice), "ledger": len(ledger)}
     )  # fmt: skip
 

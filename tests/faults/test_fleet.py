@@ -12,6 +12,7 @@ import pytest
 from faults import fleet as fleets
 from faults import postgres
 from faults.postgres import Server
+from studies.made import FAST
 
 needs_postgres = pytest.mark.skipif(bool(postgres.missing()), reason=postgres.missing())
 
@@ -23,9 +24,10 @@ def server() -> Iterator[Server]:
 
 
 def _weather(folder: Path, trials: int, size: int, server: Server | None, *, kills: int, terms: int,
-             restarts: int = 0, stops: int = 0, skew: float = 0.0) -> None:  # fmt: skip
+             restarts: int = 0, stops: int = 0, skew: float = 0.0,
+             top: str = fleets.START_DESIGN) -> None:  # fmt: skip
     storage = server.url if server is not None else ""
-    fleet = fleets.made(folder, trials, size, seed=0, storage=storage, skew=skew)
+    fleet = fleets.made(folder, trials, size, seed=0, storage=storage, skew=skew, top=top)
     enemy = kills * [fleet.kill] + terms * [fleet.terminate] + stops * [fleet.sleep_through_a_lease]
     enemy += restarts * [server.restart] if server is not None else []
     fleet.rng.shuffle(enemy)
@@ -62,3 +64,11 @@ def test_a_fleet_on_postgresql(tmp_path: Path, server: Server) -> None:
 @pytest.mark.faults
 def test_a_fleet_whose_clocks_differ_by_minutes(tmp_path: Path, server: Server) -> None:
     _weather(tmp_path, 400, 6, server, kills=4, terms=2, restarts=1, stops=1, skew=120.0)
+
+
+@needs_postgres
+@pytest.mark.faults
+def test_a_fleet_whose_suggestions_come_from_a_model(tmp_path: Path, server: Server) -> None:
+    """Neural Greedy with small networks: suggestions take time, and runners see each other's."""
+    top = f"{FAST}n_startup_trials = 20\n"
+    _weather(tmp_path, 200, 8, server, kills=3, terms=2, restarts=1, stops=1, top=top)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sqlite3
 import threading
 import time
@@ -15,6 +16,7 @@ from typing import Any
 import optuna
 import pytest
 from optuna.exceptions import StorageInternalError
+from optuna.storages import RDBStorage
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 from sqlalchemy import event
@@ -24,6 +26,7 @@ from studies.made import read
 import neurobo
 from neurobo.errors import NeuroboWarning
 from neurobo.integrations.optuna import outage as outages
+from neurobo.integrations.optuna import storage as storages
 from neurobo.integrations.optuna.attributes import counting
 from neurobo.integrations.optuna.compat import finish_trial, outage_of
 from neurobo.integrations.optuna.leases import lease
@@ -31,11 +34,12 @@ from neurobo.integrations.optuna.outage import Outage, is_away
 from neurobo.integrations.optuna.shared_storage import SharedStorage
 from neurobo.integrations.optuna.storage import StorageError, opened
 from neurobo.running.interrupts import StopFlags
+from neurobo.running.minimisation import _spool
 from neurobo.running.progress import Silent
+from neurobo.running.spool import Spool
 from neurobo.running.workers import Outcome
 from neurobo.studies.runner import shared_run as runner
 from neurobo.studies.runner.lease import new_trial
-from neurobo.studies.runner.spool import Spool
 from neurobo.studies.runner.store import open_study
 
 FIRST_TRIALS = "n_startup_trials = 50\n"
@@ -51,6 +55,8 @@ class Switch:
     def __init__(self) -> None:
         self.off_until = 0.0
         self.failed = 0
+        self.patience: float | None = None
+        """Seconds that calls are repeated, if not the default."""
 
     def watch(self, storage: Any) -> None:
         event.listen(storage._backend.engine, "before_cursor_execute", self._statement)
@@ -72,6 +78,8 @@ def switch(monkeypatch: pytest.MonkeyPatch) -> Switch:
     def watched(*args: Any, **options: Any) -> Any:
         storage = opened(*args, **options)
         made.watch(storage)
+        if made.patience is not None:
+            storage.outage.seconds = made.patience  # type: ignore[attr-defined]
         return storage
 
     monkeypatch.setattr("neurobo.studies.runner.store.opened", watched)
@@ -136,11 +144,35 @@ def test_which_errors_are_worth_waiting_for() -> None:
     wrapped.__cause__ = _error("the database system is starting up")
     assert is_away(wrapped)
     assert is_away(_error("database is locked"))
-    for text in ("database or disk is full", "attempt to write a readonly database",
+    full = _error("database or disk is full")
+    assert not is_away(full)
+    policy = Outage()
+    assert not policy.is_worth_waiting(full)
+    policy.waits_for_space = True
+    assert policy.is_worth_waiting(full)
+    for text in ("attempt to write a readonly database",
                  "database disk image is malformed", "file is not a database"):  # fmt: skip
         assert not is_away(_error(text)), text
     assert not is_away(ValueError("no"))
     assert not is_away(StorageInternalError("no cause"))
+
+
+def test_a_server_that_restarts_while_a_runner_opens_its_storage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Optuna wraps some of the errors of its first statements, and not others."""
+    wrapped = StorageInternalError("An exception is raised during the commit.")
+    wrapped.__cause__ = _error("server closed the connection unexpectedly")
+    errors, real = [wrapped, _error("the database system is starting up")], RDBStorage
+
+    def restarting(*args: Any, **options: Any) -> Any:
+        if errors:
+            raise errors.pop(0)
+        return real(*args, **options)
+
+    monkeypatch.setattr(storages, "RDBStorage", restarting)
+    assert isinstance(opened(f"sqlite:///{tmp_path}/s.db"), SharedStorage)
+    assert not errors
 
 
 # Writes whose acknowledgement is lost -----------------------------------------------------------
@@ -235,9 +267,27 @@ def test_a_run_goes_on_after_an_outage(tmp_path: Path, switch: Switch) -> None:
     assert why == ""
     assert [t.state for t in study.trials] == 12 * [TrialState.COMPLETE]
     assert [n.split(" (")[0].split(" after")[0] for n in notes] == [
+        "evaluations run in processes of this machine, 3 at a time",
         "the storage is away", "the storage is back",
     ]  # fmt: skip
     assert spooled
+    assert not list(tmp_path.glob("*unwritten*"))
+
+
+def test_an_outage_just_after_a_result_was_stored_leaves_no_file(
+    tmp_path: Path, switch: Switch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finish = SharedStorage.finish_trial
+
+    def then_off(self: SharedStorage, *args: Any) -> None:
+        finish(self, *args)
+        if not switch.failed:
+            switch.off(1.0)
+
+    monkeypatch.setattr(SharedStorage, "finish_trial", then_off)
+    study, _, _ = _run(read(tmp_path, trials=3, top=FIRST_TRIALS))
+    assert switch.failed
+    assert [t.state for t in study.trials] == 3 * [TrialState.COMPLETE]
     assert not list(tmp_path.glob("*unwritten*"))
 
 
@@ -293,6 +343,77 @@ def test_minimize_goes_on_after_an_outage(tmp_path: Path, switch: Switch) -> Non
             progress=False, seed=0, n_startup_trials=9,
         )  # fmt: skip
     assert [t.state for t in study.trials] == 4 * [TrialState.COMPLETE]
+
+
+def _identity(p: dict[str, float]) -> float:
+    return p["x"]
+
+
+def _minimize(folder: Path, **options: Any) -> Study:
+    return neurobo.minimize(
+        options.pop("objective", _identity), {"x": (0.0, 1.0)}, 6, study_name="lab: 1/2",
+        storage=f"sqlite:///{folder}/s.db", progress=False, seed=0, n_startup_trials=9, **options,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.filterwarnings("ignore:the storage is")
+def test_results_of_minimize_that_could_not_be_stored_wait_for_the_same_call(
+    tmp_path: Path, switch: Switch, workers: int
+) -> None:
+    """The storage goes away for good during the second evaluation; the same call later stores its
+    result instead of evaluating those points again."""
+    evaluated: list[float] = []
+
+    def slowly(p: dict[str, float]) -> float:
+        time.sleep(0.3)
+        evaluated.append(p["x"])
+        if len(evaluated) == 2:
+            switch.off(60)
+        return p["x"]
+
+    switch.patience = 1.0
+    workers_options = {"objective": slowly, "workers": workers, "threads": True}
+    with pytest.raises(StorageError, match=r"results? could not be stored and waits? in .*same"):
+        _minimize(tmp_path, **workers_options)
+    (kept,) = tmp_path.glob("*unwritten*")
+    assert kept.name == f"lab_ 1_2.unwritten-{os.getpid()}.jsonl"
+    entries = [json.loads(line) for line in kept.read_text().splitlines()]
+    switch.off_until = 0.0
+    with pytest.warns(NeuroboWarning, match="stored the result that was kept in lab_ 1_2"):
+        study = _minimize(tmp_path, **workers_options)
+    assert not list(tmp_path.glob("*unwritten*"))
+    assert len(entries) >= 1
+    for entry in entries:
+        trial = study.trials[entry["trial"]]
+        assert trial.value == entry["value"]
+        assert evaluated.count(trial.value) == 1
+    assert len(counting(study)) == 6
+
+
+@pytest.mark.filterwarnings("ignore:the storage is", "ignore:interrupted after 0 of 6 trials")
+def test_ctrl_c_in_minimize_during_an_outage_keeps_the_result(
+    tmp_path: Path, switch: Switch
+) -> None:
+    def goal(p: dict[str, float]) -> float:
+        switch.off(300)
+        threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
+        return p["x"]
+
+    began = time.monotonic()
+    with pytest.warns(NeuroboWarning, match="1 result could not be stored and waits in"):
+        _minimize(tmp_path, objective=goal)
+    assert time.monotonic() - began < 20
+    assert len(list(tmp_path.glob("*unwritten*"))) == 1
+    switch.off_until = 0.0
+    with pytest.warns(NeuroboWarning, match="trial 0: stored the result"):
+        study = _minimize(tmp_path)
+    assert study.trials[0].state == TrialState.COMPLETE
+
+
+def test_a_study_in_memory_looks_for_no_files(tmp_path: Path) -> None:
+    assert _spool(None, optuna.create_study()) is None
+    assert _spool(f"sqlite:///{tmp_path}/s.db", optuna.create_study()) is None
 
 
 def test_after_an_outage_others_have_time_to_renew_their_leases(

@@ -32,14 +32,14 @@ from neurobo.integrations.optuna.attributes import RETRY_OF, VOID, attempt_of, r
 from neurobo.integrations.optuna.compat import set_trial_system_attr, storage_of
 from neurobo.integrations.optuna.history import suggested
 from neurobo.integrations.optuna.leases import LEASE, lease
-from neurobo.running.loop import suggest_all
+from neurobo.running.results import accept_late, tell_result
+from neurobo.running.suggesting import suggest_all
 from neurobo.running.workers import Outcome
-from neurobo.studies.runner.ask_tell import accept_late, tell_result
 from neurobo.studies.runner.lease import give_up_expired, new_trial, retry
 from neurobo.studies.runner.store import open_study
 
 RUNNERS, RETRIES = 3, 2
-SPACE = 'n = { type = "int", low = 0, high = 30 }\nc = { choices = ["a", "b", "c"] }'
+SPACE = 'n = { type = "int", low = 0, high = 300 }\nc = { choices = ["a", "b", "c"] }'
 runners = st.integers(0, RUNNERS - 1)
 values = st.floats(-1e6, 1e6)
 
@@ -87,7 +87,7 @@ class SharedStudy(RuleBasedStateMachine):
         study = self.studies[runner]
         outcome = Outcome(failure="broken") if value is None else Outcome(value)
         try:
-            told = tell_result(self.file, study, trial, outcome)
+            told = tell_result(study, trial, outcome)
         except InvalidInput:
             state = study.trials[trial].state
             assert state in (TrialState.COMPLETE, TrialState.FAIL)
@@ -106,7 +106,7 @@ class SharedStudy(RuleBasedStateMachine):
             number, runner = pair
             try:
                 outcome = Outcome(value + runner)
-                return tell_result(self.file, self.studies[runner], number, outcome).number
+                return tell_result(self.studies[runner], number, outcome).number
             except InvalidInput:
                 return None
 

@@ -127,3 +127,25 @@ def test_the_design_covers_every_branch() -> None:
             assert sets == expected
             inner = [p[k] for p in points for k in "abc" if k in p]
             assert np.std(inner) > 0.1
+
+
+def test_known_constraints_and_conditions_together_leave_out_no_branch() -> None:
+    """A branch that only one of twenty values opens has its turn, and every point meets the
+    constraints, also one between a number and the parent."""
+    space = Space.of(
+        {
+            "a": (0.0, 1.0), "b": (0.0, 1.0), "level": neurobo.Int(0, 19),
+            "rare": neurobo.Conditional((0.0, 1.0), when={"level": [19]}),
+        },
+        where=["a + b == 1", "20 * a >= level - 19"],
+    )  # fmt: skip
+    nothing = np.empty((0, space.dim))
+    for seed in range(4):
+        points = [
+            start_point(space, nothing, design="sobol", size=6, seed=seed, number=i)
+            for i in range(6)
+        ]
+        found = [space.decode(point) for point in points]
+        assert sum("rare" in p for p in found) == 3
+        assert all(abs(p["a"] + p["b"] - 1) < 1e-9 for p in found)
+        assert all(space.contains(p) for p in found)

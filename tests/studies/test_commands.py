@@ -32,8 +32,9 @@ from neurobo.errors import InvalidInput, MissingPackage, NeuroboError, SpaceExha
 from neurobo.integrations.optuna.attributes import void_numbers
 from neurobo.integrations.optuna.leases import LEASE
 from neurobo.integrations.optuna.storage import StorageError
+from neurobo.running.results import tell_result
 from neurobo.running.workers import Outcome
-from neurobo.studies.runner.ask_tell import ask_points, tell_result
+from neurobo.studies.runner.ask_tell import ask_points
 from neurobo.studies.runner.lease import give_up_expired
 from neurobo.studies.runner.store import open_study
 
@@ -135,26 +136,26 @@ def test_late_results(tmp_path: Path) -> None:
     for one in points:
         _expire(study, one.id)
     # Nobody has noticed yet: as if in time.
-    assert tell_result(file, study, 0, Outcome(1.0)).number == 0
+    assert tell_result(study, 0, Outcome(1.0)).number == 0
     # Given up, and waiting to be begun again: the result takes the place of the repetition.
     assert give_up_expired(study, file.space, file.table.retries) == [1, 2]
-    late = tell_result(file, study, 1, Outcome(2.0))
+    late = tell_result(study, 1, Outcome(2.0))
     assert (late.value, late.params, late.user_attrs["retry_of"]) == (2.0, points[1].params, 1)
     # Begun again by somebody else: the point would count twice.
     (again,) = ask_points(file, study, 1)
     assert again.params == points[2].params
-    with pytest.raises(InvalidInput, match=f"was begun again as trial {again.id} .running."):
-        tell_result(file, study, 2, Outcome(3.0))
-    tell_result(file, study, again.id, Outcome(3.0))
+    with pytest.raises(InvalidInput, match=f"was retried as trial {again.id} .running."):
+        tell_result(study, 2, Outcome(3.0))
+    tell_result(study, again.id, Outcome(3.0))
     assert [t.value for t in Tally.of(study).trials] == [1.0, 2.0, 3.0]
     # Given up for good: the result becomes a trial of its own, once.
     (last,) = ask_points(file, study, 1)
     _expire(study, last.id)
     assert give_up_expired(study, file.space, 0) == [last.id]
-    told = tell_result(file, study, last.id, Outcome(4.0))
+    told = tell_result(study, last.id, Outcome(4.0))
     assert (told.value, told.user_attrs["late_result_of"]) == (4.0, last.id)
     with pytest.raises(InvalidInput, match="is known already"):
-        tell_result(file, study, last.id, Outcome(5.0))
+        tell_result(study, last.id, Outcome(5.0))
 
 
 class AskAndTell(RuleBasedStateMachine):
@@ -179,7 +180,7 @@ class AskAndTell(RuleBasedStateMachine):
         if self.asked:
             number = self.asked[pick % len(self.asked)]
             try:
-                self.told[tell_result(self.file, self.study, number, Outcome(value)).number] = value
+                self.told[tell_result(self.study, number, Outcome(value)).number] = value
             except InvalidInput:
                 trial = self.study.trials[number]
                 assert trial.state.is_finished()
@@ -224,7 +225,7 @@ def test_many_threads_ask_and_tell(tmp_path: Path) -> None:
         study, done = open_study(file), []
         for _ in range(4):
             (point,) = ask_points(file, study, 1)
-            tell_result(file, study, point.id, Outcome(point.params["x"]))
+            tell_result(study, point.id, Outcome(point.params["x"]))
             done.append(point.id)
         return done
 
@@ -321,7 +322,7 @@ def test_parquet_needs_its_package(tmp_path: Path) -> None:
     _json("ask", path)
     _call("tell", path, 0, 7.0)
     try:
-        import pyarrow.parquet  # type: ignore[import-not-found]  # noqa: F401
+        import pyarrow.parquet  # noqa: F401
     except ImportError:
         with pytest.raises(MissingPackage, match="pip install pyarrow"):
             _call("export", path, "--out", tmp_path / "x.parquet")

@@ -82,7 +82,7 @@ def test_from_an_empty_folder_to_a_report(terminal: Terminal, tmp_path: Path) ->
     shown = terminal.wait(r" [3-6]/14 trials")
     assert "running" in shown
     terminal.type("C-c", "")
-    shown = terminal.wait("stopped after .* of 14 trials; `neurobo run study.toml` goes on")
+    shown = terminal.wait("stopped after .* of 14 trials; `neurobo run study.toml` continues")
     assert "will be finished; Ctrl-C again stops now" in shown
     terminal.type("clear; neurobo run")
     terminal.wait("14/14 trials(.|\n)*Best so far: trial (.|\n)*objective", 120)

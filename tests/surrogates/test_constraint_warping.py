@@ -44,6 +44,13 @@ def test_units_do_not_matter(unit: float) -> None:
     assert _scale(unit * PLAIN) is None
 
 
+def test_it_can_be_switched_off_and_the_papers_algorithm_does_without() -> None:
+    assert neurobo.Auto().feasibility.warp
+    assert not neurobo.Auto(warp=False).feasibility.warp
+    assert not neurobo.NeuralCBO(warp=False).feasibility.warp
+    assert not neurobo.NeuralCBO.paper().feasibility.warp
+
+
 def test_the_threshold_stays_where_it_is() -> None:
     with jax.enable_x64(True):
         found = warped_constraint(_constraint(STEEP), NETWORK)

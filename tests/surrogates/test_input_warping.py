@@ -138,7 +138,9 @@ LOGARITHMIC = [(x.tolist(), float((_decades(x[0], 4) + 2) ** 2)) for x in X]
 @pytest.mark.parametrize(("history", "same"), [(PLAIN, True), (LOGARITHMIC, False)])
 def test_auto_leaves_points_alone_if_nothing_is_stretched(history: list[Any], same: bool) -> None:
     with_it, without = (
-        neurobo.suggest(BOX, history, seed=0, algorithm=neurobo.Auto(stretch=on, middle=False))
+        neurobo.suggest(
+            BOX, history, seed=0, algorithm=neurobo.Auto(input_warping=on, middle=False)
+        )
         for on in (True, False)
     )
     assert np.array_equal(with_it, without) == same
@@ -152,7 +154,7 @@ def test_what_auto_believes_is_about_points_as_they_are() -> None:
     missed = []
     with jax.enable_x64(True):
         for on in (True, False):
-            auto = neurobo.Auto(stretch=on)
+            auto = neurobo.Auto(input_warping=on)
             mean = auto.posterior(jax.random.key(0), data).mean(jnp.asarray(x))
             draw = auto.sample(jax.random.key(1), data, 0)(jnp.asarray(x))
             missed.append([np.max(np.abs(np.asarray(v) - data.y[:30])) for v in (mean, draw)])
@@ -160,8 +162,8 @@ def test_what_auto_believes_is_about_points_as_they_are() -> None:
 
 
 def test_it_is_a_switch() -> None:
-    with pytest.raises(InvalidInput, match="stretch must be True or False"):
-        neurobo.Auto(stretch=1)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="input_warping must be True or False"):
+        neurobo.Auto(input_warping=1)  # type: ignore[arg-type]
 
 
 def test_points_of_a_batch_keep_apart_under_a_stretch() -> None:
@@ -182,7 +184,9 @@ def test_a_forgotten_logarithm_is_made_up_for() -> None:
         "x": neurobo.Float(-5, 5),
     }
     with_it, without = (
-        neurobo.minimize(loss, space, 40, seed=1, algorithm=neurobo.Auto(stretch=on)).best_value
+        neurobo.minimize(
+            loss, space, 40, seed=1, algorithm=neurobo.Auto(input_warping=on)
+        ).best_value
         for on in (True, False)
     )
     assert with_it < 0.01 * without

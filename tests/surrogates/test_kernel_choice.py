@@ -82,9 +82,20 @@ def test_samples_of_additive_networks_have_the_posterior_mean_and_variance() -> 
 
 
 def test_additive_networks_see_the_box() -> None:
-    with pytest.raises(InvalidInput, match="must not be on a sphere"):
-        InfiniteWidthMLP(1, "sin", sphere=True, additive=True)
+    for wrong in ({"sphere": True}, {"depth": 2}):
+        with pytest.raises(InvalidInput, match="one hidden layer and see the box"):
+            InfiniteWidthMLP(activation="sin", additive=True, **wrong)
     assert not neurobo.NTKGP(additive=True).wide.sphere
+
+
+def test_what_auto_believes_has_the_kernel_that_it_uses() -> None:
+    data = replace(Data.pad(X[:40], standardise(WAVES[:40])), values=WAVES[:40])
+    with jax.enable_x64(True):
+        for kernel in (True, False):
+            auto = neurobo.Auto(kernel=kernel, input_warping=False)
+            posterior = auto.posterior(jax.random.key(0), data)
+            assert isinstance(posterior, gp.GP)
+            assert posterior.wide.additive is kernel
 
 
 @pytest.mark.slow

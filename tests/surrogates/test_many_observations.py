@@ -126,3 +126,19 @@ def test_a_suggestion_from_a_thousand_observations() -> None:
     fast = neurobo.NeuralGreedy(width=64)
     (point,) = neurobo.suggest([(-1, 1)] * 2, history, algorithm=fast, seed=0)
     assert np.all(np.abs(point - 0.3) < 0.15)
+
+
+def test_a_sum_of_smooth_functions_of_one_input_has_a_finite_posterior(x64: None) -> None:
+    """Of 778 points in six dimensions `auto` once got no number: the kernel has a low rank, and
+    rounding ate up what the landmarks know."""
+    x = np.random.default_rng(0).uniform(-1, 1, (900, 6))[:778]
+    y = np.sum((x - 0.3) ** 2, axis=1)
+    wide = InfiniteWidthMLP(depth=1, activation="sin", kind="ntk", additive=True)
+    hyper = Hyper(
+        gamma=(2.3989, 0.94967), scale=0.47997, noise=9.77e-10,
+        scales=(0.46919, 0.47215, 0.46925, 0.4701, 0.47146, 0.46875),
+    )  # fmt: skip
+    found = gp.condition(Data.pad(x, (y - y.mean()) / y.std()), wide, hyper)
+    mean, sd = found.mean_and_sd(jnp.asarray(x[:50]))
+    assert np.isfinite(mean).all()
+    assert np.isfinite(sd).all()

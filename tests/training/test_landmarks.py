@@ -66,12 +66,32 @@ def test_few_landmarks_lose_little_of_a_smooth_kernel_and_say_how_much(x64: None
     assert missing[0] == pytest.approx(1 - np.mean(np.diag(residual)), rel=1e-4)
 
 
+def test_of_a_kernel_of_low_rank_no_more_than_all_is_explained(x64: None) -> None:
+    """A sum of smooth functions of one input each, whose landmarks say everything many times."""
+    rng = np.random.default_rng(3)
+    x, at, noise = rng.uniform(-1, 1, (300, 6)), rng.uniform(-1, 1, (40, 6)), 1e-11
+
+    def kernel(a: Any, b: Any) -> Any:
+        return np.mean(np.exp(-((a[:, None] - b[None]) ** 2) / 2), axis=2)
+
+    chosen = np.arange(200)
+    found = landmarks.explained(
+        jnp.asarray(kernel(x, x[chosen])), jnp.ones(300), jnp.asarray(chosen), jnp.asarray(noise)
+    )
+    known = np.sum((kernel(at, x[chosen]) @ np.asarray(found.root).T) ** 2, axis=1)
+    assert np.isfinite(found.gain).all()
+    # Nearly all is known everywhere: the kernel has about 60 degrees of freedom.
+    np.testing.assert_allclose(known, 1.0, atol=1e-5)
+    assert np.all(known <= 1.0)
+
+
 def test_a_padded_row_changes_nothing(x64: None) -> None:
     x = np.random.default_rng(2).uniform(-2, 2, (50, 2))
     mask = np.r_[np.ones(40), np.zeros(10)]
     chosen = np.arange(15)
     padded, plain = _explained(x, chosen, mask=mask), _explained(x[:40], chosen)
-    np.testing.assert_allclose(padded.root, plain.root, atol=1e-10)
+    # Only RᵀR means something.
+    np.testing.assert_allclose(padded.root.T @ padded.root, plain.root.T @ plain.root, atol=1e-8)
     np.testing.assert_allclose(padded.gain[:, :40], plain.gain, atol=1e-10)
     assert np.abs(padded.gain[:, 40:]).max() == 0
 

@@ -1,8 +1,10 @@
 """Where may a point be feasible? Unknown constraints, learned beside the objective.
 
-Each constraint has a surrogate of its own. A point is allowed where every constraint's lower
-confidence bound permits feasibility (Neural-CBO, Algorithm 3); any algorithm's score is searched
-there. While nothing feasible is known, the likeliest place to be feasible is searched instead.
+Each constraint has a surrogate of its own: the NTK GP with a scale for each column as soon as
+the observations suffice for its hyper-parameters, a network before. A point is allowed where every
+constraint's lower confidence bound permits feasibility (Neural-CBO, Algorithm 3); any algorithm's
+score is searched there. While nothing feasible is known, the likeliest place to be feasible is
+searched instead.
 """
 
 from __future__ import annotations
@@ -20,12 +22,18 @@ from jaxtyping import Float
 from neurobo.acquisition.exploration import cbo_beta
 from neurobo.acquisition.normal_tails import log_probability
 from neurobo.acquisition.score import Score
+from neurobo.compilation import compiled
 from neurobo.data.observations import CRASH, Constraint, Data
 from neurobo.networks.architectures import Architecture
+from neurobo.networks.infinite_width import InfiniteWidthMLP
+from neurobo.networks.keys import fold_in
+from neurobo.networks.mlp import MLP
 from neurobo.networks.selection import network_for
 from neurobo.surrogates import multi_output as together
+from neurobo.surrogates import wide_outputs
 from neurobo.surrogates.constraint_warping import warped_constraint
 from neurobo.surrogates.multi_output import FixedHyper, MultiOutput
+from neurobo.surrogates.wide_outputs import WideOutputs
 
 
 @jax.tree_util.register_dataclass
@@ -33,7 +41,7 @@ from neurobo.surrogates.multi_output import FixedHyper, MultiOutput
 class Bounds:
     """Lower confidence bounds of all constraints, above their thresholds."""
 
-    groups: tuple[MultiOutput, ...]
+    groups: tuple[MultiOutput | WideOutputs, ...]
     """Constraints that were observed at the same points are one group."""
     thresholds: Float[Array, " k"]
     deviations: Float[Array, " k"]
@@ -99,11 +107,12 @@ class Feasibility:
     deviations permits it, as in Neural-CBO. "theory": as many as its Lemma 4.1.5 asks for."""
     caution: float | None = 1.0
     """At the others, where the mean plus so many standard deviations does: bounds that are always
-    hopeful come to the edge of the feasible region from outside, and may never be inside. None:
-    always hopeful."""
+    optimistic approach the feasible region from outside, and may never be inside. None: always
+    optimistic."""
     crash_caution: tuple[float, float] = (1.5, 2.5)
-    """The same for failed evaluations, at even and odd suggestions. Hopeful bounds lead to another
-    failure nearly every time: success and failure are a step, which shows nothing before it comes.
+    """The same for failed evaluations, at even and odd suggestions. Optimistic bounds lead to
+    another failure nearly every time: success and failure are a step, which shows nothing before it
+    comes.
     """
     width: int = 256
     depth: int = 1
@@ -114,13 +123,18 @@ class Feasibility:
     fixed: FixedHyper | None = None
     """Hyper-parameters; None: by evidence."""
     warp: bool = True
-    """Whether constraints are warped around their thresholds if the evidence says so."""
+    """Whether constraints are warped around their thresholds if the marginal likelihood prefers
+    it."""
+    ard: bool = True
+    """Whether each constraint has the NTK GP as its surrogate, with a scale for each column, as
+    soon as the observations suffice for that. False: always networks."""
 
     def learn(self, key: Array, data: Data, number: int) -> tuple[Bounds, Data]:
         """What is known of the constraints, and the data with each observation judged by it."""
-        groups: dict[bytes, list[Constraint]] = {}
+        groups: dict[tuple[bytes, bool], list[Constraint]] = {}
         for c in self._warped(data):
-            groups.setdefault(c.data.x[: c.data.n].tobytes(), []).append(c)
+            alike = c.data.x[: c.data.n].tobytes(), self._has_wide_limit(c)
+            groups.setdefault(alike, []).append(c)
         constraints = [c for group in groups.values() for c in group]
         known = [replace(c.data, pending=data.pending) for c in constraints]
         sizes = [len(group) for group in groups.values()]
@@ -143,13 +157,15 @@ class Feasibility:
         sizes: Sequence[int],
         number: int,
     ) -> Bounds:
-        found, first = [], 0
+        found: list[MultiOutput | WideOutputs] = []
+        first = 0
         for i, size in enumerate(sizes):
             network = self.network(data, constraints[first].name)
+            wide = self._has_wide_limit(constraints[first])
             group, first = known[first : first + size], first + size
             # A fresh start whenever there is something new to learn from.
-            name = jax.random.fold_in(jax.random.fold_in(key, 2**30 + i), group[0].n)
-            found.append(together.learn(name, group, network, solver=self.solver, fixed=self.fixed))
+            name = fold_in(fold_in(key, 2**30 + i), group[0].n)
+            found.append(self._surrogates(name, group, network, wide=wide))
         thresholds = np.array([c.threshold for c in constraints])
         if number % 2 and self.caution is not None:
             deviations = np.full(len(constraints), -self.caution)
@@ -159,11 +175,28 @@ class Feasibility:
         deviations = np.where(crash, -self.crash_caution[number % 2], deviations)
         return Bounds(tuple(found), jnp.asarray(thresholds), jnp.asarray(deviations))
 
+    def _surrogates(
+        self, key: Array, known: Sequence[Data], network: Architecture, *, wide: bool
+    ) -> MultiOutput | WideOutputs:
+        if not wide:
+            hyper = None if self.fixed is None else self.fixed.of(len(known))
+            return together.learn(key, known, network, solver=self.solver, hyper=hyper)
+        assert isinstance(network, MLP)
+        return wide_outputs.learn(key, known, InfiniteWidthMLP.of(network))
+
+    def _has_wide_limit(self, constraint: Constraint) -> bool:
+        """Whether its surrogate is the NTK GP. Success and failure are a step, which needs no
+        more than a network, and the theory's β is that of networks."""
+        evidence = self.fixed is None and self.beta != "theory" and constraint.name != CRASH
+        return self.ard and evidence and wide_outputs.data_suffice(constraint.data)
+
     def _warped(self, data: Data) -> tuple[Constraint, ...]:
         if not self.warp:
             return data.constraints
-        networks = [self.network(data, c.name) for c in data.constraints]
-        return tuple(map(warped_constraint, data.constraints, networks))
+        return tuple(
+            warped_constraint(c, self.network(data, c.name), ard=self._has_wide_limit(c))
+            for c in data.constraints
+        )
 
     def network(self, data: Data, name: str) -> Architecture:
         """The surrogate of a constraint."""
@@ -171,23 +204,24 @@ class Feasibility:
         sphere = self.sphere and name != CRASH
         return network_for(data.image, self.width, self.depth, self.activation, sphere=sphere)
 
-    def _hopeful(self, found: Sequence[MultiOutput]) -> Float[np.ndarray, " k"]:
+    def _hopeful(self, found: Sequence[MultiOutput | WideOutputs]) -> Float[np.ndarray, " k"]:
         if self.beta != "theory":
-            return np.full(sum(len(group.nu) for group in found), np.sqrt(self.beta))
-        known = [(np.asarray(group.information), np.asarray(group.noise)) for group in found]
+            return np.full(sum(len(group.noise) for group in found), np.sqrt(self.beta))
+        networks = [group for group in found if isinstance(group, MultiOutput)]
+        known = [(np.asarray(group.information), np.asarray(group.noise)) for group in networks]
         gains, noises = (np.concatenate(column) for column in zip(*known, strict=True))
         pairs = zip(gains.tolist(), noises.tolist(), strict=True)
         return np.array([cbo_beta(gain, np.sqrt(noise), ridge=noise) for gain, noise in pairs])
 
 
-@jax.jit
+@compiled
 def _moments(bounds: Bounds, x: Float[Array, "n d"]) -> tuple[Array, Array]:
     return bounds.moments(x)
 
 
 def _at(bounds: Bounds, x: Float[np.ndarray, "n d"]) -> tuple[np.ndarray, np.ndarray]:
     padded = Data.pad(x, np.zeros(len(x))).x
-    mean, sd = _moments(bounds, jnp.asarray(padded))
+    mean, sd = _moments(bounds, padded)
     return np.asarray(mean)[:, : len(x)], np.asarray(sd)[:, : len(x)]
 
 

@@ -4,8 +4,9 @@ Functions drawn from the posterior are taken for truths that are known without n
 observations (Letham et al., "Constrained Bayesian Optimization with Noisy Experiments"); the
 improvement on the lowest value there is averaged over them.
 
-A posterior that knows little doubts most at the edges of the box, where a search for improvement
-goes again and again, while few optima lie there. So the mean of the prior may be a bowl,
+An uncertain posterior has the largest variance at the edges of the box, where a search for
+improvement goes again and again, while few optima lie there. So the mean of the prior may be a
+bowl,
 
     m(x) = b s (3 |x|²/d - 1)
 
@@ -26,6 +27,7 @@ from jax.scipy.special import logsumexp
 from jaxtyping import Float
 
 from neurobo.acquisition.normal_tails import log_improvement
+from neurobo.compilation import compiled
 from neurobo.data.observations import Data
 from neurobo.surrogates import gaussian_process as gp
 from neurobo.surrogates.draws import normal
@@ -43,7 +45,7 @@ def _bowl(x: Float[Array, "n d"], height: Float[Array, ""]) -> Float[Array, " n"
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Truths:
-    """What would be believed if each of k functions were the truth."""
+    """The posterior if each of k functions were the truth."""
 
     exact: GP
     """The posterior without noise: all have its standard deviation."""
@@ -81,12 +83,12 @@ def noisy_improvement(truths: Truths, data: Data) -> NoisyImprovement:
     if data.incumbents is not None:
         n = len(data.incumbents)
         moved = Data.pad(data.incumbents, np.zeros(n)).x
-        means = np.asarray(_means(truths, jnp.asarray(moved)))[:n]
+        means = np.asarray(_means(truths, moved))[:n]
         values = means[data.eligible[data.eligible < n]].T
     return NoisyImprovement(truths, jnp.asarray(np.min(values, axis=1)))
 
 
-@jax.jit
+@compiled
 def _means(truths: Truths, x: Float[Array, "n d"]) -> Float[Array, "n k"]:
     return truths.means_and_sd(x)[0]
 
@@ -100,7 +102,7 @@ def truths(key: Array, data: Data, found: GP, hyper: Hyper, count: int, *, bowl:
     return _drawn(found, exact, *arrays)
 
 
-@jax.jit
+@compiled
 def _drawn(
     found: GP, exact: GP, x: Array, y: Array, mask: Array, chance: Array, bowl: Array
 ) -> Truths:

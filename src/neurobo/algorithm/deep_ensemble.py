@@ -1,8 +1,8 @@
 """Deep ensembles (Lakshminarayanan et al. 2017; as a surrogate Kim et al. 2021).
 
 Several networks are trained on the same data; where they disagree, the ensemble is uncertain. The
-members keep their random starts through a run: that is what warm-started training comes to,
-if it ends at an optimum, without a state that a crash could lose.
+members keep their random starts through a run: the same as warm-started training that ends at an
+optimum, without a state that a crash could lose.
 """
 
 from __future__ import annotations
@@ -26,17 +26,25 @@ from neurobo.surrogates.posterior import Function
 
 @options
 class DeepEnsemble:
-    """Options of the ensemble."""
+    """`deep-ensemble`: expected improvement over an ensemble of networks.
+
+    A baseline of the papers (Lakshminarayanan et al., Kim et al.).
+    """
 
     acquisition: Literal["ei", "draw"] = "ei"
-    """Expected improvement over the members, or one fresh member's minimum: STO-BNTS without its
-    random tangent, as its authors compare with."""
+    """"ei": expected improvement over the members; "draw": the minimum of one new member, which is
+    STO-BNTS without its random tangent, the baseline of its authors."""
     members: int = 10
+    """Number of networks."""
     gamma: Gammas = 1.0
-    """A number is both σ_w and σ_b, a pair one of each; "evidence" finds them and the scale."""
+    """γ: a number sets both σ_w and σ_b, a pair each; larger means less smooth. "evidence" chooses
+    them and the scale by marginal likelihood, "grid" by leave-one-out cross-validation."""
     width: int = 1000
+    """Units of each hidden layer."""
     depth: int = 1
+    """Number of hidden layers."""
     activation: str = "tanh"
+    """Activation: "erf", "tanh", "relu", "gelu", "silu", "softplus" or "sin"."""
 
     def __post_init__(self) -> None:
         MLP(self.width, self.depth, self.activation)
@@ -64,4 +72,4 @@ class DeepEnsemble:
         return Decision(acquire(name, self.surrogate, key, data, number))
 
 
-register("deep-ensemble", DeepEnsemble, "Expected improvement over networks trained side by side.")
+register("deep-ensemble", DeepEnsemble, "Expected improvement over an ensemble of networks.")

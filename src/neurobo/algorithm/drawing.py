@@ -1,5 +1,5 @@
-"""What the drawing algorithms have in common: the network, γ, ν and the noise for it, and where to
-look."""
+"""What the algorithms that minimise posterior samples share: the network, its hyper-parameters γ, ν
+and noise, and the trust region."""
 
 from __future__ import annotations
 
@@ -35,34 +35,40 @@ def check_solver(solver: str, *, known: Collection[str] = ("adam", "gauss-newton
 
 Radius = float | Literal["auto", "adaptive"] | None
 HIGH = 6
-"""Columns above which a drawn function is lowest in a far corner more often than not."""
+"""Columns above which a posterior sample is lowest in a far corner more often than not."""
 
 
 @options
 class Drawing:
-    """Options of the algorithms that train networks of one kind with γ by evidence."""
+    """Options that the algorithms with posterior samples of a network share."""
 
     gamma: Gammas = "evidence"
-    """γ: larger means less smooth. "evidence" finds σ_w, σ_b, the scale ν and the noise by the
-    marginal likelihood of the wide limit. A number is both σ_w and σ_b, a pair one of each; "grid"
-    finds a number in the range [0.5, 5] of the "Be Greedy" paper by leaving one observation out."""
+    """γ, the standard deviations σ_w and σ_b of weights and biases; larger means less smooth.
+    "evidence" maximises the marginal likelihood of the infinitely wide network over σ_w, σ_b, the
+    scale ν and the noise. A number sets both, a pair each. "grid" chooses a number in the range
+    [0.5, 5] of the "Be Greedy" paper by leave-one-out cross-validation."""
     noise: float | None = None
-    """Variance of the noise, in units of the standardised objective. None: by evidence, or 0."""
+    """Noise variance, in units of the standardised objective. None: chosen by marginal likelihood,
+    or 0 if `gamma` is given."""
     ard: bool = False
-    """Whether the evidence gives each input column a scale of its own."""
+    """Whether each input column has a scale of its own (automatic relevance determination)."""
     width: int = 256
+    """Units of each hidden layer."""
     depth: int = 2
+    """Number of hidden layers."""
     activation: str = "relu"
+    """Activation: "erf", "tanh", "relu", "gelu", "silu", "softplus" or "sin"."""
     sphere: bool = True
-    """Whether inputs are put on a sphere, as the theory assumes, by one more column; not with
+    """Whether inputs are mapped to a sphere by one more column, as the theory assumes; ignored with
     `ard`. False: networks see the box, as in the papers' experiments."""
     trust_region: Radius = "auto"
-    """Every other suggestion stays within this half-width (whole box: 1) of the best point.
-    "auto": 0.4 above 6 columns; "adaptive": as far as the history says, above 6 columns. None:
-    never, as in the papers."""
+    """Half-width of the trust region around the best point, which every other suggestion stays in;
+    the whole box has 1. "auto": 0.4 above 6 columns; "adaptive": grows and shrinks with the
+    history, above 6 columns. None: no trust region, as in the papers."""
     candidates: int | None = None
-    """How many Sobol points are scored, and nothing else, as in some of the authors' programs.
-    None: Sobol points and the surroundings of the best observations, refined with gradients."""
+    """Number of Sobol points to choose from, without refinement, as in some of the authors'
+    programs. None: Sobol points and perturbations of the best observations, refined with
+    gradients."""
 
     start: Logarithms | None = given_later(default=None)
 
@@ -119,7 +125,7 @@ class Drawing:
 
 
 def smoothed(data: Data, wide: InfiniteWidthMLP | None, hyper: Hyper) -> Data:
-    """Observations with the values that are expected there: with noise the lowest one is luck."""
+    """Observations with their posterior means as values: with noise the lowest value is luck."""
     if wide is None or hyper.noise < CLEAR:
         return data
     found = means(gp.condition(data, wide, hyper), data)
@@ -127,7 +133,7 @@ def smoothed(data: Data, wide: InfiniteWidthMLP | None, hyper: Hyper) -> Data:
 
 
 CLEAR = 1e-4
-"""Noise of less than 1 % of the objective's standard deviation decides nothing."""
+"""Noise below 1 % of the objective's standard deviation is ignored."""
 
 
 def hyper_for(
@@ -139,7 +145,7 @@ def hyper_for(
     noise: float | None = None,
     start: Logarithms | None = None,
 ) -> Hyper:
-    """γ, ν and the noise: given, or found by evidence."""
+    """γ, ν and the noise: given, or chosen by marginal likelihood."""
     ones = (1.0,) * data.x.shape[1]
     if not isinstance(gamma, str):
         return Hyper(gamma_pair(gamma), 1.0, noise or 0.0, ones)

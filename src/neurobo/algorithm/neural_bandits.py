@@ -1,7 +1,8 @@
 """NeuralUCB (Zhou et al. 2020) and NeuralTS (Zhang et al. 2021), for continuous domains too.
 
-A network is trained from the run's one random start; its gradients give a confidence bound or a
-random function. The papers keep only the diagonal of U; the dual formula needs no such saving.
+A network is trained from one random start for the whole run; its gradients give a confidence bound
+or a posterior sample. The papers keep only the diagonal of U; the dual formula needs no such
+saving.
 """
 
 from __future__ import annotations
@@ -26,21 +27,28 @@ from neurobo.surrogates.posterior import Function
 
 @options
 class NeuralBandit:
-    """Options of NeuralUCB and NeuralTS; symbols are the papers'."""
+    """`neural-ucb`, `neural-ts`: confidence bound or Thompson sampling from a network's gradients.
+
+    NeuralUCB (Zhou et al.) and NeuralTS (Zhang et al.), baselines of the papers; symbols are
+    theirs.
+    """
 
     acquisition: Literal["ucb", "ts"] = "ucb"
-    """The lower confidence bound, or one drawn function."""
+    """"ucb": lower confidence bound; "ts": the minimum of one posterior sample."""
     covariance: Literal["exact", "diagonal"] = "exact"
-    """"diagonal": as published."""
+    """"exact": the whole matrix U; "diagonal": only its diagonal, as published."""
     nu: float = 1.0
-    """ν, how many standard deviations the bound lies below the mean, or the draw's scale."""
+    """ν: how many standard deviations the bound lies below the mean, or the scale of the sample."""
     ridge: float = 1e-3
-    """λ, for the training and for U."""
+    """λ, the regularisation of the training and of U."""
     gamma: FixedGamma = 1.0
-    """A number is both σ_w and σ_b, a pair one of each."""
+    """γ: a number sets both σ_w and σ_b, a pair each; larger means less smooth."""
     width: int = 256
+    """Units of each hidden layer."""
     depth: int = 2
+    """Number of hidden layers."""
     activation: str = "relu"
+    """Activation: "erf", "tanh", "relu", "gelu", "silu", "softplus" or "sin"."""
 
     def __post_init__(self) -> None:
         MLP(self.width, self.depth, self.activation)
@@ -76,5 +84,5 @@ register("neural-ucb", NeuralBandit, "Confidence bound from a trained network's 
 register(
     "neural-ts",
     partial(NeuralBandit, acquisition="ts"),
-    "A trained network plus a random function of its gradients.",
+    "Thompson sampling from a trained network's gradients.",
 )

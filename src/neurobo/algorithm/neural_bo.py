@@ -1,9 +1,9 @@
 """Neural-BO (Phan-Trong et al., "Neural-BO: A Black-box Optimization Algorithm using Deep Neural
 Networks", Algorithm 1).
 
-A network that begins at zero is trained on the data: the mean. How far to trust it comes from the
-gradients at its start, as for a Bayesian linear model. The next point is the minimum of a random
-function with that mean and that doubt.
+A network that starts at zero is trained on the data: the mean. Its uncertainty comes from the
+gradients at the start, as for a Bayesian linear model. The next point is the minimum of a random
+function with that mean and covariance.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Literal
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
@@ -27,6 +26,7 @@ from neurobo.data.content_cache import cached
 from neurobo.data.observations import Data
 from neurobo.errors import check_choice, check_count, check_number
 from neurobo.networks.architectures import Theta
+from neurobo.networks.keys import fold_in
 from neurobo.surrogates import linearised as tangents
 from neurobo.surrogates.draws import Draw, Network, Recipe, draw
 from neurobo.surrogates.posterior import Function
@@ -34,21 +34,28 @@ from neurobo.surrogates.posterior import Function
 
 @options
 class NeuralBO(Drawing):
-    """Options of Neural-BO; symbols are the paper's."""
+    """`neural-bo`: a trained network plus a posterior sample whose variance comes from its
+    gradients.
+
+    Neural-BO (Phan-Trong et al.); symbols are the paper's. `NeuralBO.paper()` has the settings of
+    the paper.
+    """
 
     sampling: Literal["function", "pointwise"] = "function"
-    """One function drawn as a whole, or as in the paper an independent number at every point."""
+    """"function": one function is sampled and minimised with gradients; "pointwise": an independent
+    number at every point, as in the paper."""
     nu: float | Literal["theory"] = 0.3
-    """ν, the factor of the standard deviation; the paper chooses among 0.1, 1 and 10 for each
-    problem. "theory" is Theorem 1's."""
+    """ν, the factor of the standard deviation; larger explores more. The paper chooses among 0.1, 1
+    and 10 for each problem. "theory" is that of Theorem 1."""
     update_every: int = 1
-    """The network is trained after so many new observations; the doubt shrinks with each."""
+    """The network is trained after this many new observations; the variance shrinks with each."""
     width: int = 500
     depth: int = 1
     activation: str = "relu"
     trust_region: Radius = "adaptive"
     solver: Literal["gauss-newton", "adam", "minibatch-sgd"] = "gauss-newton"
-    """"minibatch-sgd" is the paper's: 50 passes in batches of 50 with learning rate 0.001."""
+    """How the network is trained: a few linear solves, Adam, or "minibatch-sgd" as in the paper: 50
+    epochs in batches of 50 with learning rate 0.001."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -96,14 +103,14 @@ class NeuralBO(Drawing):
         return found
 
     def sample(self, key: Array, data: Data, number: int) -> Function:
-        return tangents.draw(jax.random.fold_in(key, number), self.posterior(key, data))
+        return tangents.draw(fold_in(key, number), self.posterior(key, data))
 
     def decide(self, key: Array, data: Data, number: int) -> Decision:
         score: Score
         if self.sampling == "function":
             score = self.sample(key, data, number)
         else:
-            score = PointwiseSample(self.posterior(key, data), jax.random.fold_in(key, number))
+            score = PointwiseSample(self.posterior(key, data), fold_in(key, number))
         return Decision(score, self.region(data, number), candidates=self.candidates)
 
 
@@ -125,6 +132,6 @@ def _trained(
 register(
     "neural-bo",
     NeuralBO,
-    "A trained network plus a draw from its doubt, exactly.",
+    "A trained network plus a posterior sample whose variance comes from its gradients.",
     paper=NeuralBO.paper,
 )

@@ -1,7 +1,8 @@
 """Neural Greedy (Paria et al., "Be Greedy", Algorithms 1 to 3).
 
-Train a fresh random network on the data and go where it is lowest. The random start of the network
-is the exploration: a wide network trained this way is a draw from a Gaussian process.
+Train a network with fresh random parameters on the data and suggest its minimum. The random
+initialisation is the exploration: a wide network trained this way is a sample of a Gaussian
+process.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
-import jax
 import numpy as np
 from jax import Array
 
@@ -22,6 +22,7 @@ from neurobo.algorithm.registry import options, register
 from neurobo.data.observations import Data
 from neurobo.errors import check_choice, check_count, check_number
 from neurobo.networks.infinite_width import InfiniteWidthMLP
+from neurobo.networks.keys import fold_in
 from neurobo.surrogates import marginal_likelihood
 from neurobo.surrogates.draws import SURROGATES, Recipe, draws
 from neurobo.surrogates.hyperparameters import Hyper
@@ -30,23 +31,32 @@ from neurobo.training.gradient_descent import ADAM_STEPS
 
 @options
 class NeuralGreedy(Drawing):
-    """Options of Neural Greedy; symbols are the paper's."""
+    """`neural-greedy`: trains a network with fresh random parameters and suggests its minimum.
+
+    SimpleSMB and PosteriorSMB of "Be Greedy" (Paria et al.); symbols are the paper's. Suited to
+    smooth objectives with many parameters. `NeuralGreedy.paper()` has the settings of the paper.
+    """
 
     surrogate: Literal["simple", "posterior", "linear"] = "simple"
-    """SimpleSMB (Algorithm 2), or PosteriorSMB (Algorithm 3): Thompson sampling when wide; or only
-    the network's tangent, which is Thompson sampling at any width."""
+    """"simple": SimpleSMB (Algorithm 2); "posterior": PosteriorSMB (Algorithm 3), which is Thompson
+    sampling for wide networks; "linear": only the network's tangent, which is Thompson sampling at
+    any width."""
     scale: float | Literal["theory"] = 1.0
-    """ν, or a factor of it if it comes from the evidence: larger explores more. "theory" is the
-    factor ν_t of Theorem 3, which grows with the information gained from noisy values."""
+    """ν, the scale of the sample, or a factor of it if ν is chosen by marginal likelihood; larger
+    explores more. "theory" is the factor ν_t of Theorem 3, which grows with the information
+    gain."""
     width: int = 1024
     depth: int = 1
     activation: str = "erf"
-    """The paper's tanh looks the same, but the kernel of erf has a short closed form."""
+    """Activation: "erf", "tanh", "relu", "gelu", "silu", "softplus" or "sin". The paper has tanh;
+    erf looks the same, and its kernel has a short closed form."""
     solver: Literal["gauss-newton", "adam"] = "gauss-newton"
+    """How networks are trained: a few linear solves, or Adam as in the paper."""
     adam_steps: int = ADAM_STEPS
-    """Steps of `solver="adam"`."""
+    """Number of steps of `solver="adam"`."""
     restless: bool = True
-    """Explore more, by a larger ν, when the run has settled. False: the paper's algorithm."""
+    """Whether to explore more, by a larger ν, when the points cluster around the best one. False:
+    the paper's algorithm."""
     trust_region: Radius = None
 
     def __post_init__(self) -> None:
@@ -93,7 +103,7 @@ class NeuralGreedy(Drawing):
             solver=self.solver,
             adam_steps=self.adam_steps,
         )
-        keys = [jax.random.fold_in(key, number) for number in numbers]
+        keys = [fold_in(key, number) for number in numbers]
         samples = draws(keys, data, recipe)
         return self.decisions([sample for sample, _ in samples], data, numbers)
 
@@ -106,8 +116,8 @@ class NeuralGreedy(Drawing):
 def _restlessness(data: Data) -> float:
     """A factor for ν: 1, but up to 32 at every other turn when the best point is crowded.
 
-    Without noise a draw has little doubt near its data, so a greedy run can settle in a dip that
-    is not the best. Observations within 1 % of the box around the best one are the sign of it.
+    Without noise a sample has little variance near its data, so a greedy run can converge to a dip
+    that is not the best. Observations within 1 % of the box around the best one are the sign of it.
     """
     if data.n % 2 or not data.n:
         return 1.0
@@ -120,12 +130,12 @@ def _restlessness(data: Data) -> float:
 register(
     "neural-greedy",
     NeuralGreedy,
-    "Train a fresh network, go to its minimum (SimpleSMB).",
+    "Trains a network with fresh random parameters and suggests its minimum (SimpleSMB).",
     paper=NeuralGreedy.paper,
 )
 register(
     "neural-greedy-posterior",
     partial(NeuralGreedy, surrogate="posterior"),
-    "The same with a posterior draw: neural Thompson sampling (PosteriorSMB).",
+    "The same with a posterior sample: neural Thompson sampling (PosteriorSMB).",
     paper=partial(NeuralGreedy.paper, surrogate="posterior"),
 )

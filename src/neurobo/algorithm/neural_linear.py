@@ -1,7 +1,7 @@
 """Neural-linear Thompson sampling (Snoek et al. 2015, Riquelme et al. 2018, Xu et al. 2020).
 
-A network is trained, then its output layer is replaced by a draw from a Bayesian linear regression
-on what that layer sees.
+A network is trained, then its output layer is replaced by a posterior sample of a Bayesian linear
+regression on its last hidden layer.
 """
 
 from __future__ import annotations
@@ -20,17 +20,23 @@ from neurobo.surrogates.last_layer import BayesianLastLayer
 
 @options
 class NeuralLinear:
-    """Options of neural-linear Thompson sampling."""
+    """`neural-linear-ts`: Thompson sampling with a Bayesian linear last layer.
+
+    A baseline of the papers (Snoek et al., Riquelme et al., Xu et al.).
+    """
 
     prior: float = 100.0
-    """Variance of the regression's weights ("Be Greedy", F.1: γ in {10, 100, 1000})."""
+    """Prior variance of the regression's weights ("Be Greedy", F.1: γ in {10, 100, 1000})."""
     noise: float = 0.01
-    """σ², in units of the standardised objective (F.1: in {0.001, 0.01, 0.1})."""
+    """Noise variance σ², in units of the standardised objective (F.1: in {0.001, 0.01, 0.1})."""
     gamma: FixedGamma = 1.0
-    """A number is both σ_w and σ_b, a pair one of each."""
+    """γ: a number sets both σ_w and σ_b, a pair each; larger means less smooth."""
     width: int = 500
+    """Units of each hidden layer."""
     depth: int = 1
+    """Number of hidden layers."""
     activation: str = "tanh"
+    """Activation: "erf", "tanh", "relu", "gelu", "silu", "softplus" or "sin"."""
 
     def __post_init__(self) -> None:
         MLP(self.width, self.depth, self.activation)
@@ -47,5 +53,5 @@ class NeuralLinear:
 register(
     "neural-linear-ts",
     NeuralLinear,
-    "Bayesian linear regression on a trained network's last hidden layer.",
+    "Thompson sampling with a Bayesian linear last layer on a trained network.",
 )

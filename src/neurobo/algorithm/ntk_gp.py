@@ -1,4 +1,4 @@
-"""The wide limit of the networks as a surrogate: an exact Gaussian process with the NTK or NNGP.
+"""The infinitely wide network as a surrogate: an exact Gaussian process with the NTK or NNGP.
 
 It is the exact counterpart of the finite-network algorithms: with `acquisition="ts"` and kernel
 "ntk" it is what PosteriorSMB and STO-BNTS become when their networks are infinitely wide.
@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal
 
-import jax
 import numpy as np
 from jax import Array
 
@@ -23,6 +22,7 @@ from neurobo.algorithm.registry import given_later, options, register
 from neurobo.data.observations import Data
 from neurobo.errors import check_choice, check_flag, check_number
 from neurobo.networks.infinite_width import InfiniteWidthMLP
+from neurobo.networks.keys import fold_in
 from neurobo.surrogates import refit_schedule
 from neurobo.surrogates.fantasies import with_fantasies
 from neurobo.surrogates.gaussian_process import GP, GPSurrogate
@@ -30,36 +30,48 @@ from neurobo.surrogates.hyperparameters import Hyper, Logarithms
 from neurobo.surrogates.posterior import Function
 
 NOISY = 1e-3
-"""Variance of noise that counts, in units of the standardised objective."""
+"""Smallest noise variance that counts, in units of the standardised objective."""
 TRUTHS = 32
-"""That improvements are averaged over if values are known to be noisy. What only looks noisy may
-be rugged: one truth for each suggestion explores more."""
+"""Posterior samples that the improvement is averaged over if values are known to be noisy. What
+only looks noisy may be rugged: one sample for each suggestion explores more."""
 BOWL = 1.0
-"""Height of the prior's bowl if values are known to be noisy."""
+"""Height of the bowl-shaped prior mean if values are known to be noisy."""
 
 
 @options
 class NTKGP:
-    """Options of the wide limit."""
+    """`ntk-gp`: the infinitely wide network, an exact Gaussian process with the neural tangent
+    kernel.
+
+    It has a closed-form posterior, and its hyper-parameters (smoothness, scales of the inputs,
+    noise) are chosen by marginal likelihood. A suggestion takes a fraction of a second up to
+    thousands of observations. Use it alone for plots, for uncertainty, or as a Gaussian-process
+    baseline; `auto` uses it as a member.
+    """
 
     acquisition: Literal["ei", "ucb", "ts"] = "ei"
-    """Log expected improvement, confidence bound, or one drawn function (Thompson sampling).
-    Under noise "ei" is noisy expected improvement."""
+    """"ei": log expected improvement, under noise noisy expected improvement; "ucb": lower
+    confidence bound; "ts": Thompson sampling, the minimum of one posterior sample."""
     kernel: Literal["ntk", "nngp"] = "ntk"
+    """"ntk": neural tangent kernel, a trained network; "nngp": the kernel of random networks, in
+    which only the last layer is trained."""
     depth: int = 1
+    """Number of hidden layers."""
     activation: str = "erf"
+    """Activation: "erf", "tanh", "relu", "gelu", "silu", "softplus" or "sin"."""
     ard: bool = True
-    """Whether each input column has a scale of its own."""
+    """Whether each input column has a scale of its own (automatic relevance determination)."""
     sphere: bool = True
-    """Whether inputs are put on a sphere, as the theory assumes, by one more column. False: the
+    """Whether inputs are mapped to a sphere by one more column, as the theory assumes. False: the
     network sees the box, and varies most in its corners."""
     additive: bool = False
-    """Whether the network is a sum of networks of one column each, which see the box: precise from
-    few observations where parameters do not interact."""
+    """Whether the kernel is a sum of kernels of one column each: precise from few observations if
+    parameters do not interact."""
     noise: float | None = None
-    """Variance of the noise, in units of the standardised objective. None: by evidence."""
+    """Noise variance, in units of the standardised objective; 0.0 for exact values. None: chosen by
+    marginal likelihood."""
     beta: float | Literal["theory"] = 4.0
-    """Of the confidence bound: √β standard deviations below the mean. "theory" is β_t of STO-BNTS'
+    """For "ucb": the bound lies √β standard deviations below the mean. "theory" is β_t of STO-BNTS'
     Theorem 1 for a grid of 100 values in each column."""
 
     start: Logarithms | None = given_later(default=None)
@@ -68,9 +80,9 @@ class NTKGP:
         return replace(self, start=start)
 
     def __post_init__(self) -> None:
-        InfiniteWidthMLP(self.depth, self.activation, self.kernel)
         check_flag("sphere", self.sphere)
         check_flag("additive", self.additive)
+        _ = self.wide  # which checks the rest
         if self.beta != "theory":
             check_number("beta", self.beta, least=0)
         if self.noise is not None:
@@ -109,15 +121,19 @@ class NTKGP:
 
 
 def _noisy(surrogate: GPSurrogate, key: Array, data: Data, number: int) -> Score:
-    """Noisy expected improvement: the mean alone would be so sure of the best point that it goes
-    there again and again."""
+    """Noisy expected improvement: plain expected improvement would return to the best point again
+    and again."""
     fantasies, posterior = with_fantasies(surrogate, key, data)
     if posterior.gain is not None:  # many observations: noise averages out
         return expected_improvement(posterior, data)
     count, bowl = (TRUTHS, BOWL) if data.noisy else (1, 0.0)
-    key = jax.random.fold_in(key, number)
+    key = fold_in(key, number)
     sampled = truths(key, fantasies, posterior, surrogate.hyper, count, bowl=bowl)
     return noisy_improvement(sampled, data)
 
 
-register("ntk-gp", NTKGP, "The wide limit: an exact Gaussian process with the network's kernel.")
+register(
+    "ntk-gp",
+    NTKGP,
+    "The infinitely wide network: an exact Gaussian process with the neural tangent kernel.",
+)

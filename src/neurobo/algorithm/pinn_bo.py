@@ -1,7 +1,7 @@
 """PINN-BO (Phan-Trong, chapter 5 of the thesis, Algorithm 4): the objective obeys known laws.
 
 Rows for the laws join those of the observations in one training problem; the next point is the
-minimum of a function drawn from the posterior given both.
+minimum of a posterior sample given both.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Any, Literal
 
-import jax
 from jax import Array
 
 from neurobo.acquisition.physics_exploration import theory_nu
@@ -21,6 +20,7 @@ from neurobo.algorithm.registry import given_later, options, register, set_gamma
 from neurobo.data.observations import Data
 from neurobo.errors import InvalidInput, check_choice, check_number
 from neurobo.networks.architectures import FixedGamma, gamma_pair
+from neurobo.networks.keys import fold_in
 from neurobo.networks.mlp import MLP
 from neurobo.physics.conditioning import Known, condition
 from neurobo.physics.hyperparameters import Settings, scheduled
@@ -34,33 +34,42 @@ from neurobo.surrogates.posterior import Function
 
 @options
 class PINNBO:
-    """Options of PINN-BO; symbols are the paper's."""
+    """`pinn-bo`: posterior samples that satisfy a differential equation; needs `physics=`.
+
+    PINN-BO (Phan-Trong, chapter 5 of the thesis); symbols are the paper's. `auto` uses it if
+    `physics` is given. `PINNBO.paper()` has the settings of the paper.
+    """
 
     surrogate: Literal["linear", "posterior", "simple"] = "linear"
-    """The tangent of a network, for which Lemma 5.3.4 holds at any width; or a trained network as
-    in PosteriorSMB; or as in SimpleSMB, which is the paper's."""
+    """"linear": the tangent of a network, for which Lemma 5.3.4 holds at any width; "posterior": a
+    network trained as in PosteriorSMB; "simple": as in SimpleSMB, the paper's choice."""
     acquisition: Literal["auto", "ts", "ei"] = "auto"
-    """One drawn function (Thompson sampling), as in the text, or log expected improvement. "auto":
-    the latter at every other suggestion up to 4 columns, unless network and laws are so large that
-    it would take seconds; draws also go where a wrong law is found out."""
+    """"ts": Thompson sampling, as in the paper; "ei": log expected improvement; "auto": expected
+    improvement at every other suggestion up to 4 columns, unless network and laws are so large that
+    it takes seconds. Samples also go where a wrong law is detected."""
     nu: float | Literal["theory"] = 1.0
-    """ν, the factor of the standard deviation. "theory" is Algorithm 4's, which grows with what is
-    learnt beyond the laws."""
+    """ν, the factor of the standard deviation; larger explores more. "theory" is that of Algorithm
+    4, which grows with the information beyond the laws."""
     weight: float | Literal["evidence"] = "evidence"
-    """λ1/λ2: how much a point of a law counts in comparison with an observation, for laws that do
-    not say. "evidence": as much as the observations agree with it. 0: no law counts."""
+    """λ1/λ2, the weight of a collocation point in comparison with an observation, for laws without
+    their own `weight` or `noise`. "evidence": chosen by marginal likelihood. 0: laws are
+    ignored."""
     gamma: FixedGamma | Literal["evidence"] = "evidence"
-    """A number is both σ_w and σ_b, a pair one of each; larger means less smooth."""
+    """γ: a number sets both σ_w and σ_b, a pair each; larger means less smooth. "evidence": chosen
+    by marginal likelihood."""
     noise: float | None = None
-    """Variance of the noise, in units of the standardised objective. None: by evidence."""
+    """Noise variance, in units of the standardised objective. None: chosen by marginal
+    likelihood."""
     width: int = 1024
-    """At most: a single layer has fewer units if there are many columns."""
+    """Largest number of units of a layer; a single layer has fewer if there are many columns."""
     depth: int = 1
+    """Number of hidden layers."""
     activation: str = "sin"
-    """The paper has tanh in two to four layers."""
+    """Activation, any but "relu": it must have derivatives of every order. The paper has tanh in
+    two to four layers."""
     additive: bool | Literal["auto"] = "auto"
-    """Whether the evidence may also choose a network that is a sum of functions of one column each.
-    "auto": above 4 columns, where a law at some hundred points says little to other networks."""
+    """Whether the marginal likelihood may also choose a sum of functions of one column each.
+    "auto": above 4 columns, where a few hundred collocation points say little to other networks."""
 
     laws: Laws | None = given_later(default=None)
 
@@ -163,7 +172,7 @@ class PhysicsSurrogate:
 
     def samples(self, key: Array, data: Data, numbers: Sequence[int]) -> list[Function]:
         state = self.condition(key, data)
-        keys = [jax.random.fold_in(key, number) for number in numbers]
+        keys = [fold_in(key, number) for number in numbers]
         if self.options.surrogate == "linear":
             return list(draws(keys, state, self._nu(state)))
         kind = self.options.surrogate
@@ -177,7 +186,7 @@ class PhysicsSurrogate:
         """All that is known after these observations."""
         laws, options = self.laws_at(data), self.options
         # One network throughout a run, as in Algorithm 4: what laws say is computed once.
-        name = jax.random.fold_in(key, 2**31)
+        name = fold_in(key, 2**31)
         networks = candidates(options.network, data.x.shape[1], options.additive)
         settings = Settings(networks, self.gamma, options.noise, self.weight)
         hyper = scheduled(name, data, laws, settings)
@@ -191,6 +200,6 @@ class PhysicsSurrogate:
 register(
     "pinn-bo",
     PINNBO,
-    "Draws that obey your differential equation: needs physics=PDE(...).",
+    "Posterior samples that satisfy a differential equation: needs physics=PDE(...).",
     paper=PINNBO.paper,
 )

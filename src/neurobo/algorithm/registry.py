@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Collection
 from typing import Any, TypeVar, dataclass_transform
 
+from neurobo.algorithm.option_docs import descriptions, with_options
 from neurobo.algorithm.protocols import Algorithm, SupportsPhysics
 from neurobo.errors import InvalidInput, check_choice, did_you_mean
 
@@ -35,7 +36,11 @@ def register(
 
 
 def algorithms() -> list[str]:
-    """The names that `algorithm=` accepts."""
+    """The names that `algorithm=` accepts.
+
+    Returns:
+        All registered names, `auto` among them; `neurobo algorithms` describes each in one line.
+    """
     return list(_REGISTRY)
 
 
@@ -122,15 +127,22 @@ T = TypeVar("T")
 def options(cls: type[T]) -> type[T]:
     """Make a frozen dataclass whose constructor names unknown options and lists the known.
 
-    Fields that are not shown (`given_later`) are no options.
+    Fields that are not shown (`given_later`) are not options. The string below a field describes
+    it and becomes part of the class's docstring. `renamed` maps old names of options, which stay
+    valid, to new ones.
     """
     cls = dataclasses.dataclass(frozen=True, kw_only=True)(cls)
     fields = dataclasses.fields(cls)  # type: ignore[arg-type]
     names, hidden = ([f.name for f in fields if f.repr is shown] for shown in (True, False))
+    described = {**getattr(cls, "described", {}), **descriptions(cls)}
+    cls.described = described  # type: ignore[attr-defined]  # for classes that inherit the options
+    cls.__doc__ = with_options(cls.__doc__ or "", names, described)
+    renamed: dict[str, str] = getattr(cls, "renamed", {})
     init = cls.__init__
     cls.__no_type_check__ = True  # type: ignore[attr-defined]  # the constructor refuses by itself
 
     def checked(self: Any, **given: Any) -> None:
+        given = {renamed.get(name, name): value for name, value in given.items()}
         unknown = sorted(given.keys() - {*names, *hidden})
         if unknown:
             hint = did_you_mean(unknown[0], names)
@@ -139,6 +151,8 @@ def options(cls: type[T]) -> type[T]:
             )
         init(self, **given)
 
-    cls.__signature__ = inspect.signature(cls)  # type: ignore[attr-defined]  # for help()
+    signature = inspect.signature(init)  # for help(); that of `cls` would be the base class's
+    shown = [p for p in signature.parameters.values() if p.name in names]
+    cls.__signature__ = signature.replace(parameters=shown)  # type: ignore[attr-defined]
     cls.__init__ = checked  # type: ignore[method-assign]
     return cls

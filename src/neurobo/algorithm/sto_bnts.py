@@ -1,8 +1,8 @@
 """STO-BNTS and STO-BNTS-Linear (Dai et al., "Sample-Then-Optimize Batch Neural Thompson Sampling",
 Algorithms 1 and 2).
 
-Each point of a batch is the minimum of one function drawn from the posterior of the network's
-tangent kernel, so that a batch needs nothing but several draws.
+Each point of a batch is the minimum of one posterior sample of the network's tangent kernel, so a
+batch needs nothing but several samples.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, Literal
 
-import jax
 import numpy as np
 from jax import Array
 
@@ -21,30 +20,38 @@ from neurobo.algorithm.protocols import Decision
 from neurobo.algorithm.registry import options, register
 from neurobo.data.observations import Data
 from neurobo.errors import check_count, check_flag, check_number
+from neurobo.networks.keys import fold_in
 from neurobo.surrogates.draws import Recipe, draws
 from neurobo.training.gradient_descent import ADAM_STEPS
 
 
 @options
 class STOBNTS(Drawing):
-    """Options of STO-BNTS; symbols are the paper's."""
+    """`sto-bnts`, `sto-bnts-linear`: neural Thompson sampling in batches.
+
+    Sample-Then-Optimize Batch Neural Thompson Sampling (Dai et al.); symbols are the paper's.
+    Suited to large batches, whose points spread. `STOBNTS.paper()` has the settings of the paper.
+    """
 
     linear: bool = False
-    """Train only the tangent (Algorithm 2): exact for the kernel of the finite network."""
+    """Whether only the network's tangent is trained (STO-BNTS-Linear, Algorithm 2): exact for the
+    kernel of the finite network."""
     beta: float | Literal["theory"] = 1.0
-    """β_t, the factor of the posterior's standard deviation. "theory" is Theorem 1's for a grid of
-    100 values in each column."""
+    """β_t, the factor of the posterior's standard deviation; larger explores more. "theory" is that
+    of Theorem 1 for a grid of 100 values in each column."""
     batch: int = 1
-    """B, how many points are evaluated at the same time: t of the theory's β_t counts batches. A
-    history does not tell which of its points were evaluated together, so it must be said."""
+    """B, the number of points that are evaluated at the same time, for `beta="theory"`: t counts
+    batches, and a history does not say which of its points were evaluated together."""
     perturb: bool = True
-    """Whether the targets get fresh noise, as an exact draw needs. False: as the authors ran it."""
+    """Whether the targets are perturbed with noise, as an exact posterior sample requires. False:
+    as in the authors' program."""
     standardise: bool = True
-    """Whether networks are trained on standardised values. False: on values as they are, as the
-    authors did; `noise` then has their units."""
+    """Whether networks are trained on standardised values. False: on the original values, as in the
+    authors' program; `noise` then has their units."""
     solver: Literal["gauss-newton", "adam"] = "gauss-newton"
+    """How networks are trained: a few linear solves, or Adam as in the paper."""
     adam_steps: int = ADAM_STEPS
-    """Steps of `solver="adam"`."""
+    """Number of steps of `solver="adam"`."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -91,7 +98,7 @@ class STOBNTS(Drawing):
             adam_steps=self.adam_steps,
             perturbed=self.perturb,
         )
-        keys = [jax.random.fold_in(key, number) for number in numbers]
+        keys = [fold_in(key, number) for number in numbers]
         samples = draws(keys, data, recipe)
         return self.decisions([sample for sample, _ in samples], data, numbers)
 
@@ -104,12 +111,12 @@ class STOBNTS(Drawing):
 register(
     "sto-bnts",
     STOBNTS,
-    "Neural Thompson sampling in batches: train a fresh posterior draw.",
+    "Neural Thompson sampling in batches: minimises a trained posterior sample.",
     paper=STOBNTS.paper,
 )
 register(
     "sto-bnts-linear",
     partial(STOBNTS, linear=True),
-    "The same with the network's tangent: exact for its kernel at any width.",
+    "The same with the network's tangent: exact for the kernel of the finite network.",
     paper=partial(STOBNTS.paper, linear=True),
 )

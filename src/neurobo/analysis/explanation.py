@@ -25,7 +25,7 @@ LITTLE = 1e-3
 """An improvement of less than this share of the middle half of the results is hardly one."""
 
 NAMED = 1.0
-"""|t| of a parameter that is stretched by more than one could see."""
+"""|t| above which a parameter counts as warped."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Explanation:
     """κ of the logarithm through which a portfolio sees the results, below 0 if from above; 0: as
     they are."""
     stretched: dict[str, float]
-    """t of parameters that a portfolio sees stretched, below 0 if at the upper end."""
+    """t of parameters that a portfolio warps, below 0 if from the upper end."""
     additive: float
     """By how much the log marginal likelihood prefers the additive kernel that a portfolio uses; 0:
     it uses the joint one."""
@@ -103,7 +103,7 @@ class Explanation:
 
     @property
     def outlook(self) -> str:
-        """Whether to go on, in words; empty if nobody can tell."""
+        """Whether another evaluation is worth it, in words; empty if unknown."""
         if self.gain is None or self.middle is None:
             return ""
         if self.gain > self.middle:

@@ -1,4 +1,4 @@
-"""Pictures of what an algorithm believes. They need matplotlib: the extra `report`."""
+"""Plots of the posterior of an algorithm. They need matplotlib: the extra `report`."""
 
 from __future__ import annotations
 
@@ -27,10 +27,12 @@ from neurobo.training.blas_threads import one_blas_thread
 if TYPE_CHECKING:
     from optuna.study import Study
 
+__all__ = ["bands"]
+
 
 @dataclass(frozen=True)
 class Belief:
-    """What an algorithm thinks of the objective along one parameter, in the user's units."""
+    """The posterior of an algorithm along one parameter, in the user's units."""
 
     parameter: str
     x: Float[np.ndarray, " points"]
@@ -52,14 +54,26 @@ def bands(
     points: int = 201,
     axis: Any = None,
 ) -> Any:
-    """Draw a slice of what `algorithm` believes after `history`, and return matplotlib's axes.
+    """Plot the posterior of an algorithm along one parameter: mean, band and posterior samples.
 
-    A notebook shows the picture if the call is the last line of a cell.
+    The band is two standard deviations wide on each side. A notebook shows the picture if the call
+    is the last line of a cell; `bands(...).figure.savefig("bands.png")` stores it.
 
-    The slice follows `parameter` (the first numeric one by default) through the point `at` (the
-    best observation by default). It shows the mean, a band of two standard deviations and a few
-    drawn functions. Algorithms that only draw functions get the mean and the band of `samples`
-    draws. `bands(...).figure.savefig("bands.png")` keeps the picture.
+    Args:
+        space: The search space, as in `minimize`.
+        history: Results as in `suggest`, or an Optuna study.
+        algorithm: A name or an object.
+        parameter: The parameter on the horizontal axis. None: the first numeric one.
+        at: The point that the line goes through. None: the best observation.
+        draws: Number of posterior samples that are drawn.
+        samples: Number of samples that mean and band are estimated from, for algorithms without a
+            closed-form posterior.
+        seed: Seed of the samples.
+        points: Number of points of the line.
+        axis: Matplotlib's axes to draw into. None: a new figure.
+
+    Returns:
+        Matplotlib's axes.
     """
     checked = Space.of(space)
     trials = trials_of(checked, history)

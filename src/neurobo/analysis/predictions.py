@@ -1,7 +1,7 @@
 """What the results say about the objective: a Gaussian process with the networks' own kernel.
 
 Reports and `neurobo best` use it whatever algorithm made the suggestions: it is exact, needs no
-chance, and its evidence says how noisy the values are and which inputs matter.
+chance, and its marginal likelihood shows how noisy the values are and which inputs matter.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ from scipy.stats import qmc
 
 from neurobo.algorithm import NTKGP
 from neurobo.analysis.tally import Tally
+from neurobo.compilation import compiled
 from neurobo.data.observations import Data
 from neurobo.data.scaling import units
 from neurobo.data.trials import Trials
-from neurobo.space.encoders import Candidate, Category, Matrix
+from neurobo.space.encoders import Candidate, Category, Matrix, Ordered
 from neurobo.space.search_space import Space
 from neurobo.surrogates.gaussian_process import GP
 from neurobo.surrogates.input_warping import input_warping_for
@@ -62,7 +63,7 @@ class Share:
     """Total Sobol index: also from its interactions, which count for each of their parameters."""
 
 
-@jax.jit
+@compiled
 def _mean_and_sd(posterior: Posterior, x: Array) -> Float[Array, "2 n"]:
     return jnp.stack(posterior.mean_and_sd(x))
 
@@ -72,7 +73,7 @@ class Surrogate:
     space: Space
     data: Data
     posterior: GP
-    """Of the objective as a function of parameters that may be stretched."""
+    """Of the objective as a function of parameters that may be warped."""
     function: Posterior
     """The same of parameters as they are."""
     location: float
@@ -114,7 +115,7 @@ class Surrogate:
 
     def slice(self, name: str, through: Mapping[str, Any], points: int = 61) -> Slice:
         parameter = self.space.parameters[name]
-        if isinstance(parameter, Category):
+        if isinstance(parameter, Category | Ordered):
             values = list(parameter.distribution.choices)
         else:
             column = np.linspace(-1, 1, points)[:, None]
@@ -122,7 +123,7 @@ class Surrogate:
             values = sorted({*(parameter.decode(row) for row in column), through[name]})
         mean, sd = self.at([{**through, name: value} for value in values])
         log = bool(getattr(self.space.distributions[name], "log", False))
-        return Slice(name, values, mean, sd, log, not isinstance(parameter, Category))
+        return Slice(name, values, mean, sd, log, not isinstance(parameter, Category | Ordered))
 
     def scales(self) -> dict[str, float]:
         """How fast the function changes along each parameter, by the evidence; the largest is 1."""

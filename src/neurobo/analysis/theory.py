@@ -66,7 +66,18 @@ def kernel(
     activation: str = "erf",
     sphere: bool = False,
 ) -> Gram:
-    """The neural tangent kernel of a wide network between points of [-1, 1]^d."""
+    """The neural tangent kernel of an infinitely wide network between points of [-1, 1]^d.
+
+    Args:
+        points: The points, one in each row.
+        gamma: γ: a number sets both σ_w and σ_b, a pair each.
+        depth: Number of hidden layers.
+        activation: Activation of the network.
+        sphere: Whether inputs are mapped to a sphere by one more column.
+
+    Returns:
+        The matrix Θ.
+    """
     wide = InfiniteWidthMLP(depth, activation, sphere=sphere)
     columns = np.asarray(points).shape[1]
     return _kernel(wide, Hyper(gamma_pair(gamma), 1.0, 0.0, (1.0,) * columns), np.asarray(points))
@@ -82,7 +93,15 @@ def _kernel(wide: InfiniteWidthMLP, hyper: Hyper, x: Float[np.ndarray, "n d"]) -
 
 
 def information_gain(kernel: Gram, noise: float) -> float:
-    """I(f; Y) = ½ log det(I + K/λ), what observations with this kernel tell about the function."""
+    """I(f; Y) = ½ log det(I + K/λ), the information that observations have about the function.
+
+    Args:
+        kernel: K, between the observations.
+        noise: λ.
+
+    Returns:
+        The information gain in nats.
+    """
     check_number("noise", noise, above=0)
     with jax.enable_x64(True):
         return float(information.information_gain(jnp.asarray(_square(kernel)), noise))
@@ -95,14 +114,17 @@ def interaction_information(
     noise: float,
     law_noise: float | Float[np.ndarray, " m"],
 ) -> float:
-    """I(f; Y; U), what observations and rows of a differential equation tell both.
+    """I(f; Y; U), the information that observations and a differential equation share.
 
     Args:
         values: ΦΦᵀ, the kernel between observations.
         cross: ΦΩᵀ, between observations and rows of the law.
         laws: ΩΩᵀ.
         noise: λ1.
-        law_noise: λ2, one for all rows or one of each.
+        law_noise: λ2, one for all rows or one for each.
+
+    Returns:
+        The interaction information in nats.
     """
     with jax.enable_x64(True):
         k, mixed, among = (jnp.asarray(np.asarray(v, dtype=float)) for v in (values, cross, laws))
@@ -111,7 +133,7 @@ def interaction_information(
 
 
 def maximum_information_gain(kernel: Gram, rounds: int, noise: float) -> Float[np.ndarray, " T"]:
-    """What the best t observations tell, for t = 1 … T, by choosing one after the other.
+    """The maximum information gain γ_t for t = 1 … T, by greedy choice.
 
     γ_T = max ½ log det(I + K_A/λ) over T points, repetitions included, is hard to find; the greedy
     choice, always the most uncertain point, has at least 1 - 1/e = 63 % of it.
@@ -120,6 +142,9 @@ def maximum_information_gain(kernel: Gram, rounds: int, noise: float) -> Float[n
         kernel: Between the points of the domain, for example Sobol points.
         rounds: T.
         noise: λ.
+
+    Returns:
+        γ_1 … γ_T, at least 63 % of the true ones.
     """
     check_count("rounds", rounds)
     check_number("noise", noise, above=0)
@@ -133,7 +158,15 @@ def maximum_information_gain(kernel: Gram, rounds: int, noise: float) -> Float[n
 
 
 def effective_dimension(kernel: Gram, noise: float) -> float:
-    """d̃ = log det(I + K/λ) / log(1 + n/λ) of n observations."""
+    """The effective dimension d̃ = log det(I + K/λ) / log(1 + n/λ) of n observations.
+
+    Args:
+        kernel: K, between the observations.
+        noise: λ.
+
+    Returns:
+        d̃.
+    """
     check_number("noise", noise, above=0)
     n = len(_square(kernel))
     logdet = np.linalg.slogdet(np.eye(n) + kernel / noise)[1]
@@ -161,13 +194,16 @@ def initial_rounds(gains: Float[np.ndarray, " T"], batch: int, *, bound: float =
 
 
 def collocation_count(kernel: Gram, noise: float, law_size: float, *, factor: float = 1.0) -> float:
-    """N_r = c_r (1 + ρ_min(K_uu)/λ1)/L²: at how many points to ask for a law.
+    """The number of collocation points N_r = c_r (1 + ρ_min(K_uu)/λ1)/L².
 
     Args:
         kernel: K_uu, between the observations.
         noise: λ1.
         law_size: L, a bound of ‖ω(z)‖, the gradient of a law's row by the parameters.
         factor: c_r, of which the text only says that it is positive.
+
+    Returns:
+        N_r.
     """
     for name, value in (("noise", noise), ("law_size", law_size), ("factor", factor)):
         check_number(name, value, above=0)
@@ -176,12 +212,12 @@ def collocation_count(kernel: Gram, noise: float, law_size: float, *, factor: fl
 
 
 class LawInformation(NamedTuple):
-    """What values and laws tell in PINN-BO's model, in nats."""
+    """The information of values and laws in PINN-BO's model, in nats."""
 
     values: float
     """I(f; Y)."""
     shared: float
-    """I(f; Y; U), what laws tell of it already."""
+    """I(f; Y; U), the part that the laws have already."""
     nu: float
     """ν_t of Algorithm 4."""
     collocation: float
@@ -196,14 +232,17 @@ def law_information(
     algorithm: PINNBO | None = None,
     seed: int | None = 0,
 ) -> LawInformation:
-    """How much a law tells about the values of a history.
+    """How much information a law has about the values of a history.
 
     Args:
         space: As for `suggest`.
         history: Results, or an Optuna study.
         physics: A `neurobo.PDE`, or several.
         algorithm: Its network and weights; by default those of `PINNBO()`.
-        seed: Of the network.
+        seed: Seed of the network.
+
+    Returns:
+        The terms of PINN-BO's bounds.
     """
     checked = Space.of(space)
     sign = sign_of(history) if is_study(history) else 1.0
@@ -223,7 +262,7 @@ def law_information(
 
 @dataclass(frozen=True)
 class Theory:
-    """The quantities of the bounds for the wide network that the evidence chooses."""
+    """The terms of the bounds for the wide network that the marginal likelihood chooses."""
 
     observations: int
     noise: float
@@ -256,7 +295,15 @@ class Theory:
 
 
 def theory_of(belief: Surrogate, batches: tuple[int, ...] = (2, 4, 8)) -> Theory:
-    """For the observations that `belief` is fitted to."""
+    """The terms of the bounds for the observations of a surrogate.
+
+    Args:
+        belief: The surrogate, fitted to a study.
+        batches: Sizes of batches to compute T_init for.
+
+    Returns:
+        Information gain, effective dimension and T_init.
+    """
     data, model = belief.data, NTKGP()
     with jax.enable_x64(True), one_blas_thread():
         hyper = model.hyper(data)

@@ -79,7 +79,7 @@ class Comparison:
 
     @property
     def worse(self) -> list[str]:
-        """What is worse beyond doubt, in words; empty if nothing is."""
+        """What is significantly worse, in words; empty if nothing is."""
         found = [c for c in [*self.pooled, *self.changes] if c.p_worse <= self.level / 2]
         return [_sentence(c, "worse", c.p_worse) for c in found] + [
             f"{job.method} on {job.problem}, seed {job.seed}: the run breaks off now"

@@ -123,7 +123,7 @@ def _run(
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=complaints,
-            env={**os.environ, **ONE_THREAD, **_compilation_cache(folder)},
+            env={**os.environ, **ONE_THREAD},
         ) as process,
     ):
 
@@ -157,12 +157,3 @@ def _run(
         return Record(
             job, error=f"the process ended with code {process.wait()}: {' | '.join(said)}"
         )
-
-
-def _compilation_cache(folder: Path) -> dict[str, str]:
-    """Compiled JAX code is shared by the runs of a folder, as it is by a user's next run."""
-    return {
-        "JAX_COMPILATION_CACHE_DIR": str(folder.absolute() / ".jax"),
-        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.1",
-        "JAX_PERSISTENT_CACHE_ENABLE_XLA_CACHES": "none",
-    }

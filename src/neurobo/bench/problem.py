@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from neurobo.bench.conditions import When, active, check_when, is_active
 from neurobo.errors import InvalidInput
 from neurobo.space.distributions import contains
 from neurobo.space.search_space import Params, Space, SpaceLike
@@ -79,8 +78,6 @@ class Problem:
     best: Params | None = None
     """One point that has it."""
     constraints: tuple[str, ...] = ()
-    when: When = field(default_factory=dict)
-    """Which parameters exist only for some values of others."""
     laws: tuple[Law, ...] = ()
     """Differential equations that the function obeys, in the space's own coordinates."""
     pool: Callable[[], Mapping[str, np.ndarray]] | None = None
@@ -92,9 +89,6 @@ class Problem:
     """Whether the formula holds, with the same lowest value, outside the box too, so that the
     problem can be shifted and rotated."""
 
-    def __post_init__(self) -> None:
-        check_when(self.when, self.space.distributions)
-
     @property
     def dim(self) -> int:
         return len(self.space.distributions)
@@ -102,7 +96,7 @@ class Problem:
     @property
     def centred(self) -> bool:
         """Whether the optimum sits in the middle of the box, which flatters many methods."""
-        if self.best is None or self.when or not self.space.numeric.all():
+        if self.best is None or self.space.conditions or not self.space.numeric.all():
             return False
         return bool(np.abs(self.space.encode([self.best])).max() < 0.05)
 
@@ -114,7 +108,7 @@ class Problem:
             kinds.add("mixed")
         if self.constraints:
             kinds.add("constraints")
-        if self.when:
+        if self.space.conditions:
             kinds.add("conditional")
         if self.pool is not None:
             kinds = {"pool"}
@@ -127,13 +121,10 @@ class Problem:
         """What an optimiser may be told, and can do without."""
         return frozenset({"laws"} if self.laws else ())
 
-    def active(self, params: Params) -> Params:
-        """A value for every parameter of the space, without those that do not exist then."""
-        return active(params, self.when)
-
     def check(self, params: Params) -> None:
         """Refuse what is not a point: values of the active parameters and no others."""
-        names = [name for name in self.space.distributions if is_active(name, params, self.when)]
+        inactive = self.space.conditions.inactive(params)
+        names = [name for name in self.space.distributions if name not in inactive]
         if params.keys() != set(names):
             raise InvalidInput(
                 f"a point must give every parameter that it has, {names}, and no others, got "

@@ -54,7 +54,7 @@ class Record:
     seconds: Sequence[float] = ()
     """Wall time of the method (ask and tell) for each evaluation; the start costs no ask."""
     cpu_seconds: Sequence[float] = ()
-    """The same in processor time, which other work on the machine does not stretch."""
+    """The same in processor time, which other work on the machine does not increase."""
     objective_seconds: float = 0.0
     peak_mib: float = math.nan
     """Largest resident memory of the run's process."""
@@ -117,7 +117,7 @@ def read_line(text: str) -> Record:
 
 def listed(path: Path) -> list[tuple[Job, str]]:
     """The jobs of a CSV file with the fields of `Job` as columns, and the state of our source that
-    each was run with ("" for a peer, or if nobody knows)."""
+    each was run with ("" for a peer, or if unknown)."""
     numbers = ("seed", "budget", "n_start")
     try:
         with path.open(newline="") as file:

@@ -54,12 +54,11 @@ def run_on(
             seed=job.seed,
             noisy=problem.noisy,
             constraints=problem.constraints,
-            when=problem.when,
             laws=problem.laws,
             pool=None if problem.pool is None else problem.pool(),
         )
     )
-    start = [problem.active(p) for p in start_design(space, job.n_start, job.seed)]
+    start = start_design(space, job.n_start, job.seed)
     points: list[Params] = []
     outcomes: list[Evaluation] = []
     clock = _Clock()

@@ -184,7 +184,7 @@ def _sampled(problem: Problem, n: int = 4096) -> tuple[list[float], dict[str, li
         points = map(space.params, low + unit * (high - low))
     else:
         points = map(space.decode, space.from_unit(unit))
-    found = [problem.evaluate(problem.active(params), rng) for params in points]
+    found = [problem.evaluate(params, rng) for params in points]
     limits = {
         name: [o.noiseless_constraints.get(name, math.nan) for o in found]
         for name in problem.constraints

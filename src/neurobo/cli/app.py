@@ -10,10 +10,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from neurobo.cli import bench, demo, main, study
+from neurobo.cli import bench, demo, main, storage, study
 from neurobo.cli.shared import AsJson, out
 from neurobo.errors import NeuroboError, NeuroboWarning
-from neurobo.running.compilation_cache import keep_compiled
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -22,6 +21,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",  # not rich's own markup, which swallows [words in brackets]
 )
 app.add_typer(study.app)
+app.add_typer(storage.app, name="storage")
 app.add_typer(bench.app, name="bench")
 
 
@@ -80,7 +80,6 @@ def problems(as_json: AsJson = False) -> None:
 def run() -> None:
     """Run the command that was given, and say its errors in one message."""
     warnings.formatwarning = _note
-    keep_compiled()
     try:
         app()
     except NeuroboError as error:

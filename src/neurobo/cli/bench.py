@@ -67,7 +67,7 @@ def run(
     ] = 1.0,
     jobs: Annotated[int, typer.Option(min=1, help="Runs at a time, one thread each.")] = 1,
     timeout: Annotated[float | None, typer.Option(min=1, help="Seconds a run may take.")] = None,
-    retry: Annotated[bool, typer.Option(help="Run again what broke off.")] = False,
+    retry: Annotated[bool, typer.Option(help="Repeat runs that ended with an error.")] = False,
     data: Annotated[
         Path | None,
         typer.Option(
@@ -82,7 +82,7 @@ def run(
         typer.Option(help="A CSV file of runs made elsewhere, which are left out."),
     ] = None,
 ) -> None:
-    """Run a suite. Finished runs are kept: stop it at any time, run it again, it goes on.
+    """Run a suite. Finished runs are kept: the same command continues after a stop.
 
     Without --peers and --algorithms the suite's own methods run; with either, only those named
     (`ours` stands for all our algorithms). Options follow a name: `neural-greedy:gamma=1.5`.
@@ -146,9 +146,7 @@ def report(
 def compare(
     a: Annotated[Path, typer.Argument(help="The folder before.")],
     b: Annotated[Path, typer.Argument(help="The folder after.")],
-    level: Annotated[
-        float, typer.Option(help="How often unchanged code may be called worse.")
-    ] = 0.05,
+    level: Annotated[float, typer.Option(help="Significance level of the tests.")] = 0.05,
 ) -> None:
     """Compare two folders run by run; exit code 1 if B is significantly worse than A."""
     from neurobo.bench.compare import compare as compare_folders
@@ -169,7 +167,7 @@ def list_problems(as_json: bool) -> None:
             "budget": p.budget,
             "optimum": p.optimum,
             "constraints": list(p.constraints),
-            "conditional": sorted(p.when),
+            "conditional": sorted(p.space.conditions.when),
             "laws": len(p.laws),
             "pool": p.pool is not None,
             "noisy": p.noisy,
@@ -188,7 +186,7 @@ def list_problems(as_json: bool) -> None:
         for p in members:
             notes = [
                 f"{len(p.constraints)} constraints" if p.constraints else "",
-                "conditional" if p.when else "",
+                "conditional" if p.space.conditions.when else "",
                 f"{len(p.laws)} laws" if p.laws else "",
                 "pool" if p.pool is not None else "",
                 "noisy" if p.noisy else "",

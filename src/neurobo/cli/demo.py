@@ -32,7 +32,7 @@ def demo(
     trials: Annotated[
         int | None, typer.Option(help="Evaluations of a run: 60, or 15 with `heat`.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Another seed, another run.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
     seeds: Annotated[
         int | None, typer.Option(help="With `heat`: runs for each plate, from `--seed` on: 5.")
     ] = None,
@@ -105,7 +105,7 @@ def _heat(trials: int, seeds: int, seed: int, picture: Path, as_json: bool) -> N
     if not as_json:
         out.print(
             "Looking for the hottest place of three plates, those of the PINN-BO experiments.\n"
-            "Nobody knows what their sides are held at, but inside ∇²T = 0. Numbers say after\n"
+            "The temperatures of their sides are unknown, but inside ∇²T = 0. Numbers say after\n"
             f"how many evaluations a run had {heat.GOAL:.0%} of the highest temperature "
             "(-: not at all).\n"
         )

@@ -38,7 +38,7 @@ def ask(
     fixed: Set = None,
     as_json: AsJson = False,
 ) -> None:
-    """Reserve the next points to try, for people and programs that bring the values themselves.
+    """Reserve the next points to try, for people and programs that report the values themselves.
 
     With `--set temperature=20` all other parameters are chosen for this temperature, from the
     results at all temperatures.
@@ -89,16 +89,17 @@ def tell(
     ] = None,
     failed: Annotated[str | None, typer.Option(help="Why there is no value.")] = None,
     replace: Annotated[
-        bool, typer.Option("--replace", help="Correct a result that was told before.")
+        bool, typer.Option("--replace", help="Replace a result that was reported before.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Bring the result of a point that was asked for.
+    """Report the result of a point from `neurobo ask`.
 
     A corrected result is a new trial with the same parameters. The old trial stays in the study,
     but the algorithm, the budget, `best` and the report leave it out.
     """
-    from neurobo.studies.runner.ask_tell import correct_result, outcome_told, tell_result
+    from neurobo.running.results import correct_result, tell_result
+    from neurobo.studies.runner.ask_tell import outcome_told
     from neurobo.studies.runner.store import explained, open_study
 
     study_file = read_file(file)  # first: who forgets the file has its place taken by the ID
@@ -111,7 +112,7 @@ def tell(
         if replace:
             told = correct_result(study, number, outcome)
         else:
-            told = tell_result(study_file, study, number, outcome)
+            told = tell_result(study, number, outcome)
     if as_json:
         typer.echo(json.dumps({"id": told.number, "state": told.state.name, "value": told.value}))
         return

@@ -43,7 +43,7 @@ def _tallied(file: Path) -> tuple[StudyFile, Tally]:
 
 
 def status(file: File = DEFAULT, as_json: AsJson = False) -> None:
-    """How far a study is. Changes nothing."""
+    """Show the progress of a study. Changes nothing."""
     from neurobo.analysis.tally import as_dict, duration, elapsed, short
     from neurobo.integrations.optuna.leases import is_leased, seconds_left
 
@@ -68,7 +68,7 @@ def status(file: File = DEFAULT, as_json: AsJson = False) -> None:
     for trial in tally.running:
         left = seconds_left(trial) if is_leased(trial) else None
         lease = "no lease: not begun by neurobo" if left is None else (
-            f"lease for {duration(left)}" if left else "lease ran out: given up by the next run"
+            f"lease for {duration(left)}" if left else "lease expired: the next run gives it up"
         )  # fmt: skip
         say(f"  running: trial {trial.number} for {duration(elapsed(trial, now))} ({lease})")
     for trial in tally.failed[-3:]:
@@ -84,10 +84,10 @@ def best(
     fixed: Set = None,
     as_json: AsJson = False,
 ) -> None:
-    """The best feasible points; under noise by what the surrogate expects, not by luck.
+    """Show the best feasible points; under noise ranked by expected value.
 
-    With `--set temperature=20` the point of the best expected value at this temperature, evaluated
-    or not.
+    With `--set temperature=20` the point with the best expected value at this temperature,
+    evaluated or not.
     """
     from neurobo.analysis.predictions import ranked, surrogate
 
@@ -118,8 +118,8 @@ def best(
             say(f"expected there: {contender.mean:.5g} ± {2 * contender.sd:.2g} (2 sd)")
     if belief is not None and noisy:
         say(
-            f"The values are noisy (sd about {belief.noise_sd:.2g}), so points are ranked by what "
-            "the surrogate expects."
+            f"The values are noisy (sd about {belief.noise_sd:.2g}), so points are ranked by their "
+            "expected value."
         )
     if tally.replaced:
         say(f"Left out: {tally.replaced} replaced (corrected or retried).")
@@ -168,12 +168,12 @@ def explain(
         bool,
         typer.Option(
             "--theory",
-            help="Also what the papers' regret bounds need: information gain, effective dimension.",
+            help="Also the terms of the papers' regret bounds, such as the information gain.",
         ),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """What the algorithm did and why, which inputs matter, and whether going on is worth it."""
+    """Explain what the algorithm did, which inputs matter, and the expected improvement."""
     from neurobo.studies.reporting.findings import Findings
     from neurobo.studies.reporting.sentences import SHARES, story, summary
 
@@ -189,7 +189,7 @@ def explain(
     for sentence in [*summary(found), *story(found), *told.sentences()]:
         say(f"- {sentence.replace('`', '')}")
     if told.work:
-        table = Table(title="Who proposed the points", title_justify="left")
+        table = Table(title="Which member proposed the points", title_justify="left")
         for i, name in enumerate(("member", "points", "improvements")):
             table.add_column(name, justify="right" if i else "left")
         for w in told.work:
@@ -233,7 +233,7 @@ def report(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write one HTML page about the study: it needs nothing but a browser."""
+    """Write a report of the study as one HTML page without external resources."""
     from neurobo.studies.reporting.report import write_report
 
     check_target(to)
@@ -271,8 +271,10 @@ def plot(
 
 def dashboard(
     file: File = DEFAULT,
-    port: Annotated[int, typer.Option(min=1, max=65535, help="Where it listens.")] = 8080,
-    host: Annotated[str, typer.Option(help="Who may connect: this machine only.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port of the server.")] = 8080,
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; the default accepts only this machine.")
+    ] = "127.0.0.1",
 ) -> None:
     """Open optuna-dashboard on the study (needs the extra `dashboard`)."""
     from neurobo.integrations.optuna.compat import storage_of

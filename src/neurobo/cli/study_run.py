@@ -39,7 +39,7 @@ def init(
         str, typer.Option(help="What evaluates: python (a function), command, or ask (people).")
     ] = "python",
 ) -> None:
-    """Write a commented study file, and an example of an objective, to begin with."""
+    """Write a commented study file and an example of an objective."""
     from neurobo.studies.file.beginning import write_files
 
     for written in write_files(path, kind):
@@ -49,9 +49,9 @@ def init(
 
 
 def check(file: File = DEFAULT, as_json: AsJson = False) -> None:
-    """Explain what a study file means, and what is wrong with it. Nothing of it is executed.
+    """Explain what a study file means and what is wrong with it. Nothing of it is executed.
 
-    The program, the files and the Python functions that it names are looked for.
+    Checks that the program, the files and the Python functions that it names exist.
     """
     from neurobo.studies.file.executes import doubts, executed
     from neurobo.studies.file.meaning import meaning, parameters
@@ -96,15 +96,21 @@ def run(
         int | None,
         typer.Option(min=1, help="Evaluations at a time.", show_default="as in the file"),
     ] = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            help="Where evaluations run: processes, threads, ray, dask or slurm.",
+            show_default="as in the file",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run a study, or go on with it. Ctrl-C once: running trials end; twice: stop now.
+    """Run a study, or continue it. Ctrl-C once: running trials end first; twice: stop now.
 
-    Several runs of the same study work together, on one machine or, with a storage that all can
+    Several runs of the same study share its budget, on one machine or, with a storage that all can
     reach, on many.
     """
     from neurobo.integrations.optuna.attributes import INTERRUPTED
-    from neurobo.running.compilation_cache import ForgetOutgrown
     from neurobo.studies.runner import shared_run as runner
     from neurobo.studies.runner.live import display
     from neurobo.studies.runner.shared_run import STOPPED
@@ -122,9 +128,7 @@ def run(
         shown[0].note(text)
 
     runner.check_runnable(study_file)
-    study, why = runner.run(
-        study_file, workers=workers, display=show, note=note, callbacks=(ForgetOutgrown(),)
-    )
+    study, why = runner.run(study_file, workers=workers, engine=engine, display=show, note=note)
     from neurobo.analysis.tally import Tally, as_dict, short
 
     try:
@@ -137,7 +141,7 @@ def run(
         typer.echo(json.dumps({**as_dict(tally), "ended_early": why or None}))
     else:
         if why:
-            say(f"{why}; `neurobo run {file}` goes on")
+            say(f"{why}; `neurobo run {file}` continues")
         for trial in tally.failed[-1:]:
             say(
                 f"{len(tally.failed)} of {len(tally.trials)} evaluations failed; the last one, "
@@ -176,7 +180,7 @@ def retry(
 ) -> None:
     """Queue failed trials again, as new trials with the same parameters.
 
-    The next `neurobo run` or `neurobo ask` begins with them. The old trials stay in the study, but
+    The next `neurobo run` or `neurobo ask` starts with them. The old trials stay in the study, but
     the algorithm, the budget, `best` and the report leave them out.
     """
     from neurobo.studies.runner import lease

@@ -20,7 +20,7 @@ def import_(
     skip_bad: Annotated[bool, typer.Option(help="Leave bad rows out.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Begin with earlier results. Columns are matched by name; an empty value means it failed.
+    """Import earlier results. Columns are matched by name; an empty value means it failed.
 
     Columns may be separated by commas, semicolons or tabs, and numbers may have decimal commas
     where columns have not: what the file has is guessed and said.

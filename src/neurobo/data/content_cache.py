@@ -22,6 +22,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from neurobo.compilation.programs import forget
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -125,10 +127,11 @@ def clear_caches() -> None:
 
     Hyper-parameters, kernels, factorisations and the gradients of differential equations are kept,
     up to 512 MB in a process, because consecutive suggestions share them. Without them the next
-    suggestion of each study takes longer and is the same. Code that JAX has compiled is not
-    affected; see `jax.clear_caches`.
+    suggestion of each study takes longer and is the same. Compiled programs leave the memory, too,
+    and are read again from the user's cache folder.
 
     Returns:
         None.
     """
     CACHE.clear()
+    forget()

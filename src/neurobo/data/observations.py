@@ -94,7 +94,7 @@ class Data:
     """What networks see of the observations if some parameters were as new points have them;
     None: new points are as free as the observations."""
     noisy: bool = False
-    """Whether values are known to be noisy; nobody knows, if not."""
+    """Whether values are known to be noisy; False means unknown."""
 
     @cached_property
     def n(self) -> int:
@@ -148,7 +148,10 @@ class Data:
 
     @staticmethod
     def of(space: Space, trials: Trials) -> Data:
-        points, pending = space.encode(trials.params), space.encode(trials.pending)
+        points, pending = trials.encoded or (
+            space.encode(trials.params),
+            space.encode(trials.pending),
+        )
         values = np.asarray(trials.values, dtype=float)
         good = np.isfinite(values)
         y = standardise(values[good])
@@ -193,7 +196,7 @@ def _moved(space: Space, points: Float[np.ndarray, "n encoded"]) -> Float[np.nda
 
 
 CRASH = "neurobo:crash"
-"""The name of the constraint that failed evaluations teach."""
+"""The name of the constraint that is learned from failed evaluations."""
 
 
 def _constraints(

@@ -6,7 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from neurobo.space.search_space import Params
+import numpy as np
+from jaxtyping import Float
+
+from neurobo.space.search_space import Params, Space
 
 
 @dataclass(frozen=True)
@@ -30,8 +33,22 @@ class Trials:
     repeats: bool = False
     """Whether a point may be suggested again."""
 
-    def with_pending(self, point: Params) -> Trials:
-        return replace(self, pending=[*self.pending, point])
+    encoded: tuple[Float[np.ndarray, "n d"], Float[np.ndarray, "k d"]] | None = None
+    """`params` and `pending` as a space encodes them, if somebody has done that already."""
+
+    def encoded_in(self, space: Space) -> Trials:
+        """The same history, whose points need not be encoded again in this space."""
+        if self.encoded is not None:
+            return self
+        return replace(self, encoded=(space.encode(self.params), space.encode(self.pending)))
+
+    def with_pending(self, space: Space, points: Sequence[Params]) -> Trials:
+        """The history with more pending points."""
+        found = replace(self, pending=[*self.pending, *points])
+        if self.encoded is None:
+            return found
+        known, pending = self.encoded
+        return replace(found, encoded=(known, np.concatenate([pending, space.encode(points)])))
 
     def repeatable(self) -> Trials:
         """The same history, whose points may be suggested again."""

@@ -1,8 +1,8 @@
 """The second demo: where is a plate hottest? With and without the law of steady heat.
 
 The plates are the three of the PINN-BO experiments (`heat-1` to `heat-3` of the benchmark suite),
-so that nobody has picked a plate on which the law looks good. A run with the law can still be the
-slower one: medians over seeds count.
+so no plate was picked on which the law looks good. A run with the law can still be the slower
+one: medians over seeds count.
 """
 
 from __future__ import annotations

@@ -38,18 +38,38 @@ def suggest(
 ) -> list[Any]:
     """The next `n` points to evaluate, as a pure function: no study, no storage.
 
-    `history` is a list of (params, value) or (params, value, {constraint: c}), where None or a
-    non-finite value marks a failed evaluation, or an Optuna study. A point is feasible where every
-    constraint is at most 0. `learn_failures` says whether regions
-    where evaluations fail are learned and avoided; "auto" does so if the points explain the
-    failures.
-    `fixed` gives the values of some parameters, such as today's temperature: the suggestions are
-    the best rest for these, given the whole history.
-    `pending` are points being evaluated. `physics` is a law that the objective obeys, a
-    `neurobo.PDE`, or several. `where` are known constraints between parameters, which every point
-    meets: texts such as "a + b == 1", `neurobo.AtMost`, and callables that are at most 0 where a
-    point is allowed. The same arguments with the same seed give the same points in any process;
-    without a seed every call differs.
+    The same arguments with the same seed give the same points in any process. Values are minimised,
+    unless `history` is an Optuna study that maximises.
+
+    Args:
+        space: The search space, as in `minimize`.
+        history: Results so far: a list of `(params, value)` or `(params, value, {name: c})`, or an
+            Optuna study. None or a non-finite value marks a failed evaluation; a point is feasible
+            where every constraint c is at most 0.
+        n: Number of points. Up to 8 are chosen one after the other, each as if those before it had
+            turned out as expected; more share eight such decisions, each of which gives good
+            points that are far from each other.
+        algorithm: One of `neurobo.algorithms()`, or an object such as `neurobo.NTKGP(beta=9.0)`.
+        seed: Seed of all random numbers. None: every call differs.
+        pending: Points that are being evaluated. They are not suggested again, and the surrogate
+            takes them into account.
+        n_startup_trials: Number of points of the initial design. None: the number of parameters
+            plus two, between 5 and 20.
+        start: Kind of the initial design: "sobol", "lhs", "random" or "uncertainty".
+        learn_failures: Whether regions where evaluations fail are learned and avoided. "auto": if
+            the points explain the failures.
+        physics: A differential equation that the objective obeys, a `neurobo.PDE`, or a list.
+        fixed: Values of some parameters, such as today's temperature. The other parameters are
+            chosen for them, given the whole history.
+        where: Known constraints between parameters, as in `minimize`, which every point satisfies.
+
+    Returns:
+        The points in the form that an objective of `minimize` gets: dicts, 1-D arrays if `space` is
+        a list of bounds, or indices or ids if it is a pool.
+
+    Raises:
+        InvalidInput: An argument breaks a rule.
+        SpaceExhausted: Every point of a finite space is evaluated or pending.
     """
     checked = Space.of(space, where)
     check_not_empty(checked)

@@ -115,11 +115,14 @@ class InfiniteWidthMLP:
     sphere: bool = False
     """Whether inputs are put on a sphere."""
     additive: bool = False
-    """Whether it is a sum of networks of one column each, over √d: no column interacts."""
+    """Whether each unit sees one column, as in `additive`: a sum of functions of one column."""
 
     def __post_init__(self) -> None:
-        if self.additive and self.sphere:
-            raise InvalidInput("additive networks must not be on a sphere, got sphere=True")
+        if self.additive and (self.sphere or self.depth > 1):
+            raise InvalidInput(
+                "additive networks must have one hidden layer and see the box, got "
+                f"depth={self.depth}, sphere={self.sphere}"
+            )
         check_count("depth", self.depth)
         moments_of(self.activation)
         if self.kind not in Kernels._fields:
@@ -127,7 +130,7 @@ class InfiniteWidthMLP:
 
     @staticmethod
     def of(network: MLP) -> InfiniteWidthMLP:
-        """The wide limit of a network."""
+        """The infinite-width limit of a network."""
         return InfiniteWidthMLP(network.depth, network.activation, sphere=network.sphere)
 
     def between(

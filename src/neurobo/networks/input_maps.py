@@ -8,7 +8,7 @@ from jaxtyping import Float
 
 
 def warped(x: Float[Array, "n d"], strengths: Float[Array, " d"]) -> Float[Array, "n d"]:
-    """Columns within [-1, 1], stretched at the lower end if their t is above 0, else at the upper.
+    """Columns within [-1, 1], expanded at the lower end if their t is above 0, else at the upper.
 
         u = (1 + x)/2,   w = log(1 + (eᵗ - 1) u)/t
 

@@ -18,7 +18,6 @@ is not linear is replaced by its derivative at the mean, again and again.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import jax
@@ -27,6 +26,7 @@ import numpy as np
 from jax import Array
 from jaxtyping import Float
 
+from neurobo.compilation import compiled
 from neurobo.data.observations import Data
 from neurobo.data.scaling import units
 from neurobo.networks.architectures import Architecture, Theta
@@ -45,7 +45,7 @@ ROUNDS = 4
 """Of linearising a law that is not linear."""
 
 
-@partial(jax.jit, static_argnames="law")
+@compiled(static="law")
 def _offset(law: Law, x: Array, inputs: Array, location: Array, around: Any) -> Float[Array, " m"]:
     """The residual of a constant."""
     constant = lambda row: location + 0.0 * row[0]  # noqa: E731
@@ -79,8 +79,8 @@ class Units:
 
 @dataclass(frozen=True)
 class PhysicsHyper:
-    """What the evidence says; variances in units of standardised values, but `trust` in units of
-    κ ν²."""
+    """What the marginal likelihood chooses; variances in units of standardised values, but `trust`
+    in units of κ ν²."""
 
     network: Architecture
     gamma: tuple[float, float]

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import jax
@@ -16,6 +15,7 @@ import numpy as np
 from jax import Array
 from jaxtyping import Float, Int
 
+from neurobo.compilation import compiled
 from neurobo.data.content_cache import cached
 from neurobo.networks.architectures import Architecture, Gamma, Theta
 from neurobo.physics.law import Law
@@ -86,7 +86,7 @@ def _block(found: Features, x: np.ndarray) -> np.ndarray:
 _kept_block = cached(_block)
 
 
-@partial(jax.jit, static_argnames="network")
+@compiled(static="network")
 def _cross(
     network: Architecture, gamma: Gamma, theta0: Theta, x: Array, omega: Array
 ) -> Float[Array, "n m"]:
@@ -98,7 +98,7 @@ def phi_of(network: Architecture, gamma: Gamma, theta0: Theta, x: Array) -> Floa
     return by_row(one, lambda g: g, theta0, x)
 
 
-@jax.jit
+@compiled
 def _gradients(rows: LawRows, theta0: Theta) -> tuple[Array, Array]:
     """Of the rows, and how large those of the values at the same points are."""
     size = rows.network.tangent_size(theta0, rows.gamma, rows.inputs)
@@ -162,7 +162,11 @@ def _features(
 
 
 _kept_features = cached(_features)
-_products = jax.jit(lambda rows: rows @ rows.T)
+
+
+@compiled
+def _products(rows: Float[Array, "m p"]) -> Float[Array, "m m"]:
+    return rows @ rows.T
 
 
 def law_rows(

@@ -52,7 +52,7 @@ _GAMMA = np.log([2.0, 1.0]), np.array([1.5, 0.8])
 
 
 def _level_prior(level: np.ndarray) -> Float[np.ndarray, " laws"]:
-    """Somebody who gives a law believes in it, but not without end."""
+    """The prior trusts a given law, within limits."""
     return np.minimum((np.log10(level) + 5) ** 2 / 8, 3.0)
 
 

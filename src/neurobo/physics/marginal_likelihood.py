@@ -5,7 +5,7 @@ What is maximised is the likelihood of the observations *given* the laws,
     y ~ N(K_ur (K_rr + λ2)⁻¹ t, ν² (K_uu - K_ur (K_rr + λ2)⁻¹ K_ru + λ1)),
 
 together with priors that matter while observations are few. That laws hold at their points is not
-itself counted as an observation: the likelihood of hundreds of zeros that nobody measured would
+itself counted as an observation: the likelihood of hundreds of zeros that were not measured would
 drown that of the values, and every law would seem to be exact. As λ2 grows, a law says less and
 less; a law that contradicts the values makes them unlikely and so gets a large λ2.
 

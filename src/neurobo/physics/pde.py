@@ -38,25 +38,29 @@ Residual = Callable[[Field, Point], Any]
 class PDE:
     """A differential equation, ordinary or partial, that the objective obeys.
 
-    `residual(u, x)` is written with `jax.numpy`. `x` is an array of the space's continuous
-    parameters in the order of their declaration, or a dict of them if the law asks for names;
-    `u` takes either. Say which parameters the law is about by `names`: `x` then holds those, in
-    that order, and the law is taken to hold whatever the others are.
+    How far the equation is trusted is chosen by marginal likelihood, unless `noise` or `weight` is
+    given: the better the observations agree with it, the more it counts.
 
-    The law is asked for at `n_points` points spread over the space, at the given `points`, or
-    where `where(x)` is true. With `refresh` they are others in every suggestion; `near_best` is
-    the share of them that is taken around the best observation.
-
-    How far to trust the law is found from the observations: the better they agree with it, the
-    more it counts. `noise` says it instead, as the standard deviation of the residual in its own
-    units; or `weight`, how much one point of the law counts in comparison with one observation; 0
-    leaves the law out.
+    Args:
+        residual: Function `residual(u, x)`, written with `jax.numpy`, which is zero where the
+            equation holds. `u` is the objective as a function of one point. `x` is an array of the
+            continuous parameters in the order of their declaration, or a dict of them if the
+            residual uses names; `u` accepts either.
+        n_points: Number of collocation points. None: 256 to 1024 equations, depending on the number
+            of columns, shared by all equations without their own number.
+        points: Your own collocation points, instead of points spread over the space.
+        names: The parameters that the equation is about: `x` holds these, in this order, and the
+            equation is taken to hold for all values of the others. None: all continuous parameters.
+        where: Function of x that is true where the equation holds. None: everywhere.
+        weight: Weight of one collocation point in comparison with one observation; 0 ignores the
+            equation.
+        noise: Standard deviation of the residual, in its own units.
+        refresh: Whether every suggestion uses new collocation points.
+        near_best: Share of the collocation points that lie around the best observation.
     """
 
     residual: Residual
     n_points: int | None = None
-    """None: 256 to 1024 equations, depending on the number of columns, for all laws that do not say
-    together."""
     points: Any = None
     names: Sequence[str] | None = None
     where: Callable[[Point], Any] | None = None
@@ -96,22 +100,54 @@ class PDE:
 
 
 def grad(u: Field) -> Field:
-    """∇u, in the form of the point: an array or a dict."""
+    """∇u, in the form of the point: an array or a dict.
+
+    Args:
+        u: A function of one point.
+
+    Returns:
+        A function of one point.
+    """
     return jax.grad(u)
 
 
 def partial(u: Field, axis: Axis) -> Field:
-    """∂u/∂x_axis."""
+    """∂u/∂x_axis.
+
+    Args:
+        u: A function of one point.
+        axis: Number or name of the coordinate.
+
+    Returns:
+        A function of one point.
+    """
     return lambda x: _along(u, x, _unit(x, axis))
 
 
 def d2(u: Field, axis: Axis, other: Axis | None = None) -> Field:
-    """∂²u/∂x_axis², or the mixed derivative by two coordinates."""
+    """∂²u/∂x_axis², or the mixed derivative by two coordinates.
+
+    Args:
+        u: A function of one point.
+        axis: Number or name of the coordinate.
+        other: The second coordinate. None: the same.
+
+    Returns:
+        A function of one point.
+    """
     return partial(partial(u, axis), axis if other is None else other)
 
 
 def directional(u: Field, direction: Any) -> Field:
-    """v · ∇u, for v of the form of the point, or a function of the point that gives it."""
+    """v · ∇u.
+
+    Args:
+        u: A function of one point.
+        direction: v in the form of the point, or a function of the point that returns it.
+
+    Returns:
+        A function of one point.
+    """
 
     def found(x: Point) -> Any:
         given = direction(x) if callable(direction) else direction
@@ -122,7 +158,15 @@ def directional(u: Field, direction: Any) -> Field:
 
 
 def laplacian(u: Field, axes: Iterable[Axis] | None = None) -> Field:
-    """Σ ∂²u/∂x_i², over all coordinates or the given ones."""
+    """Σ ∂²u/∂x_i².
+
+    Args:
+        u: A function of one point.
+        axes: The coordinates. None: all.
+
+    Returns:
+        A function of one point.
+    """
 
     def found(x: Point) -> Any:
         chosen = _axes(x) if axes is None else tuple(axes)
@@ -132,7 +176,14 @@ def laplacian(u: Field, axes: Iterable[Axis] | None = None) -> Field:
 
 
 def divergence(flow: Field) -> Field:
-    """Σ ∂F_i/∂x_i of a vector field, whose values have the form of the point."""
+    """Σ ∂F_i/∂x_i of a vector field.
+
+    Args:
+        flow: A function of one point whose values have the form of the point.
+
+    Returns:
+        A function of one point.
+    """
 
     def part(axis: Axis) -> Field:
         return lambda x: flow(x)[axis]

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -16,7 +15,9 @@ from jax import Array
 from jax.scipy.linalg import solve_triangular
 from jaxtyping import Float
 
+from neurobo.compilation import compiled
 from neurobo.networks.architectures import Architecture, Gamma, Theta
+from neurobo.networks.keys import split
 from neurobo.physics.conditioning import Known, function_of, mean
 from neurobo.physics.features import law_rows, phi_of
 from neurobo.physics.laws import Laws
@@ -32,7 +33,7 @@ def draws(keys: Sequence[Array], state: Known, nu: float = 1.0) -> list[Draw]:
     scale = nu * state.hyper.scale
     problems = []
     for key in keys:
-        start_key, noise_key = jax.random.split(key)
+        start_key, noise_key = split(key)
         start = random_network(state.found.network, start_key, dim)
         noise = normal(noise_key, len(state.data.y) + len(state.targets))
         problems.append(state.problem(rows, start, scale, noise))
@@ -49,7 +50,7 @@ def trained(
     network, gamma, dim = state.found.network, jnp.asarray(state.found.gamma), data.x.shape[1]
     functions = []
     for key in keys:
-        start_key, other_key, noise_key = jax.random.split(key, 3)
+        start_key, other_key, noise_key = split(key, 3)
         start = random_network(network, start_key, dim)
         parts: tuple[Tangent, ...] = ()
         if surrogate == "posterior":
@@ -133,7 +134,7 @@ def posterior(state: Known, nu: float = 1.0) -> LawPosterior:
     return LawPosterior(found.network, gamma, found.theta0, mean(state), scale, whitened)
 
 
-@partial(jax.jit, static_argnames="network")
+@compiled(static="network")
 def _whitened(
     network: Architecture, gamma: Gamma, theta0: Theta, omega: Array, x: Array, weights: Array,
     ridges: Array,

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
 
-from neurobo.integrations.optuna.attributes import FAILURE, counting
+from neurobo.integrations.optuna.attributes import FAILURE, counting, counts
 from neurobo.integrations.optuna.compat import finish_trial, outage_of, stored_trial
-from neurobo.integrations.optuna.outage import is_away
+from neurobo.running.retries import give_up
+from neurobo.running.spool import Spool
 from neurobo.running.workers import Outcome
+from neurobo.space.search_space import Space
+
+if TYPE_CHECKING:
+    from neurobo.running.loop import Run
 
 LEAVING = 10.0
 """Seconds that a run which ends waits for its storage."""
@@ -28,6 +33,10 @@ class TrialBackend(Protocol):
     @property
     def patience(self) -> float | None:
         """Seconds after which the loop looks around again while it waits; None: no need."""
+        ...
+
+    def serve(self, loop: Run) -> None:
+        """Hear whose trials these are: results of this run are kept while the storage is away."""
         ...
 
     def look_around(self) -> None:
@@ -64,13 +73,28 @@ class TrialBackend(Protocol):
 
 
 class LocalBackend:
-    """A study that nobody else works on."""
+    """A study that no other process works on."""
 
     patience = None
 
-    def __init__(self, study: Study) -> None:
+    def __init__(
+        self, study: Study, space: Space, retries: int, spool: Spool | None = None
+    ) -> None:
         self.study = study
         self.finished = len(counting(study))
+        self._space, self._retries = space, retries
+        self._spool = spool
+        self._loop: Run | None = None
+
+    def serve(self, loop: Run) -> None:
+        self._loop = loop
+        outage = outage_of(self.study)
+        if outage is not None:
+            outage.meanwhile, outage.waits_for_space = self._keep_results, True
+
+    def _keep_results(self) -> None:
+        if self._spool is not None and self._loop is not None:
+            self._loop.keep_results(self._spool)
 
     def look_around(self) -> None:
         pass
@@ -82,15 +106,24 @@ class LocalBackend:
         return self.study.ask()
 
     def tell(self, trial: Trial, outcome: Outcome) -> FrozenTrial | None:
-        self.finished += 1
-        if outcome.failure:
+        if outcome.lost:
+            self._give_up(trial, f"lost: {outcome.failure}")
+        elif outcome.failure:
             self._fail(trial, outcome.failure, outcome.constraints)
         else:
             finish_trial(
                 self.study, trial, TrialState.COMPLETE, [outcome.value],
                 constraints=outcome.constraints,
             )  # fmt: skip
-        return stored_trial(self.study, trial)
+        told = stored_trial(self.study, trial)
+        self.finished += counts(told)
+        if self._spool is not None:
+            self._spool.forget(trial.number)  # last: every call above may keep it once more
+        return told
+
+    def _give_up(self, trial: Trial, reason: str) -> None:
+        stored = stored_trial(self.study, trial)
+        give_up(self.study, stored, self._space, self._retries, reason)
 
     def abandon(self, trial: Trial, reason: str) -> None:
         self._fail(trial, reason)
@@ -110,19 +143,22 @@ class LocalBackend:
         return False
 
     def leaving(self) -> AbstractContextManager[None]:
-        return not_waiting(self.study)
+        return not_waiting(self.study, self._keep_results)
 
 
 @contextmanager
-def not_waiting(study: Study) -> Iterator[None]:
-    """Leave the block if the storage is away; a run that ends does not wait for it any more."""
+def not_waiting(study: Study, keep_results: Callable[[], None]) -> Iterator[None]:
+    """Leave the block if the storage is away, after `keep_results`; a run that ends does not wait
+    for it any more."""
     outage = outage_of(study)
     if outage is None:
         yield
         return
+    outage.meanwhile = keep_results  # without an answer to signals: the run ends already
     with outage.impatient(0.0 if outage.away else LEAVING):
         try:
             yield
         except Exception as error:
-            if not is_away(error):
+            if not outage.is_worth_waiting(error):
                 raise
+            keep_results()

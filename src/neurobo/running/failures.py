@@ -6,6 +6,7 @@ import re
 from typing import Literal, NamedTuple
 
 from neurobo.errors import check_count
+from neurobo.integrations.optuna.attributes import CANCELLED
 from neurobo.running.workers import Outcome
 
 MaxFailures = int | Literal["auto"] | None
@@ -60,7 +61,7 @@ class Failures:
             self._first.append(number)
 
     def end(self, number: int, outcome: Outcome) -> None:
-        if outcome.lost:
+        if outcome.lost or outcome.failure == CANCELLED:
             self._first = [n for n in self._first if n != number]
             return
         before = self._last if self._count else outcome

@@ -6,35 +6,32 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import partial
-from typing import Any
 
 import numpy as np
-from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
 from optuna.exceptions import UpdateFinishedTrialError
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial
 
 from neurobo.errors import EvaluationFailed
 from neurobo.integrations.optuna.attributes import ID, INTERRUPTED, mark_void
-from neurobo.integrations.optuna.compat import (
-    bundled,
-    recent,
-    stop_requested,
-)
+from neurobo.integrations.optuna.compat import recent, stop_requested
 from neurobo.integrations.optuna.history import trials_of_study
+from neurobo.integrations.optuna.sampler import NeuroSampler
 from neurobo.running.backends import TrialBackend
 from neurobo.running.failures import Failures
 from neurobo.running.interrupts import deferred, remembered
 from neurobo.running.progress import Progress
+from neurobo.running.spool import Spool
+from neurobo.running.suggesting import JUST_READ, suggest_all
 from neurobo.running.workers import Outcome, Workers
 from neurobo.space.search_space import Params, Space
 from neurobo.suggestion import is_exhausted
 
+SINGLY = 8
+"""Up to so many points are chosen one after the other, each with the others before it in mind."""
+BURST = 256
+"""More points than this are not chosen together."""
 Callback = Callable[[Study, FrozenTrial], None]
-JUST_READ = 0.5
-"""Seconds that a study's trials may be old for a suggestion: that the point is free is checked when
-it is stored."""
 AHEAD = 0.05
 """A suggestion is made while all workers are busy, if making one takes more than this share of an
 evaluation: it then lacks the newest result, but no worker has to wait for it."""
@@ -65,7 +62,8 @@ class Run:
         """Of the current batch."""
         self.suggesting: list[float] = []
         self.evaluating: list[float] = []
-        """Seconds that suggestions and evaluations took."""
+        """Seconds that suggestions took, alone or together, and evaluations."""
+        backend.serve(self)
 
     def go(self, end: float, callbacks: Sequence[Callback], display: Progress) -> str:
         """Says why, if the end came early and unasked for. EvaluationFailed if failures stop it."""
@@ -108,8 +106,8 @@ class Run:
             may_begin = self.ready and self.workers.free and (going_on or exhausted)
             if may_begin and self.batch == 1:
                 self._begin()
-            elif going_on and self._wants_more():
-                exhausted = self._ask()
+            elif going_on and (wanted := self._wanted()):
+                exhausted = self._ask(wanted)
             elif may_begin:  # a batch begins when it is complete
                 self._begin()
             elif self.running:
@@ -127,46 +125,63 @@ class Run:
     def how_far(self, what: str) -> str:
         return f"{what} after {self.backend.finished} of {self.n_trials} trials"
 
-    def _wants_more(self) -> bool:
-        """Whether to ask for a point now."""
-        if self.backend.begun(len(self.running) + len(self.ready)) >= self.n_trials:
-            return False
+    def _wanted(self) -> int:
+        """How many points to ask for now."""
+        left = self.n_trials - self.backend.begun(len(self.running) + len(self.ready))
+        if left <= 0:
+            return 0
         if self.batch > 1:
             if not self.running and not self.ready:  # the next batch begins when the last has ended
                 self.left_to_ask = self.batch
-            return self.left_to_ask > 0
-        if len(self.ready) < self.workers.free:
-            return True
-        return self.workers.count > 1 and not self.ready and self._suggesting_is_slow()
+            return int(self.left_to_ask > 0)
+        missing = min(self.workers.free + self._stock() - len(self.ready), left, BURST)
+        if missing > SINGLY:
+            return missing
+        return int(missing > 0)
 
-    def _suggesting_is_slow(self) -> bool:
-        if not self.evaluating:
-            return False
-        return bool(np.median(self.suggesting[-10:]) > AHEAD * np.median(self.evaluating[-10:]))
+    def _stock(self) -> int:
+        """How many points to have ready while all workers are busy: as many as evaluations end
+        while the next ones are chosen."""
+        if self.workers.count == 1 or not self.evaluating:
+            return 0
+        seconds = np.median(self.evaluating[-100:])
+        choosing = np.median(self.suggesting[-10:])
+        if choosing <= AHEAD * seconds and self.workers.count * choosing <= SINGLY * seconds:
+            return 0
+        return min(self.workers.count, math.ceil(self.workers.count * choosing / seconds))
 
-    def _ask(self) -> bool:
+    def _ask(self, wanted: int) -> bool:
         """Whether there was nothing left to ask for."""
         space, study = self.space, self.study
         if space.n_points < math.inf and is_exhausted(space, trials_of_study(study, space)):
             return True
-        with deferred():  # Ctrl-C leaves no trial behind that is running and not known here
-            trial = self.backend.ask()
-            if trial is not None:
-                self.ready.append((trial, {}))
-        if trial is None:
-            return False
+        began, first = time.perf_counter(), len(self.ready)
+        for _ in range(wanted):
+            with deferred():  # Ctrl-C leaves no trial behind that is running and not known here
+                trial = self.backend.ask()
+                if trial is not None:
+                    self.ready.append((trial, {}))
+            if trial is None:
+                break
+        new = [trial for trial, _ in self.ready[first:]]
+        if len(new) > SINGLY and isinstance(study.sampler, NeuroSampler):
+            with deferred(), recent(study, JUST_READ):
+                study.sampler.prepare(study, [trial.number for trial in new])
+        for trial in new:
+            self._suggest(trial)
+        if new:
+            self.suggesting.append(time.perf_counter() - began)
+        return False
+
+    def _suggest(self, trial: Trial) -> None:
         self.left_to_ask -= 1
-        began = time.perf_counter()
+        place = next(i for i, (other, _) in enumerate(self.ready) if other is trial)
         try:
             with deferred():
-                params = suggest_all(trial, space)
+                self.ready[place] = (trial, suggest_all(trial, self.space))
         except UpdateFinishedTrialError:  # this process slept, and others have given the trial up
-            self.ready.pop()
+            self.ready.pop(place)
             self.backend.release(trial)
-            return False
-        self.suggesting.append(time.perf_counter() - began)
-        self.ready[-1] = (trial, params)
-        return False
 
     def _begin(self) -> None:
         trial, params = self.ready.pop(0)
@@ -196,6 +211,13 @@ class Run:
         """Take the results of evaluations that have ended."""
         self.arrived.update(self.workers.finished(timeout))
 
+    def keep_results(self, spool: Spool) -> None:
+        """While the storage is away: results go on arriving and must not get lost."""
+        if self.running:
+            self.gather(0)
+        for number, outcome in self.arrived.items():
+            spool.keep(number, outcome)
+
     def _tell(self, number: int) -> FrozenTrial | None:
         trial, began = self.running[number]
         self.evaluating.append(time.perf_counter() - began)
@@ -223,20 +245,3 @@ class Run:
             for trial in trials:
                 if not states[trial.number].is_finished():
                     self.backend.abandon(trial, reason)
-
-
-def suggest_all(trial: Trial, space: Space) -> Params:
-    """A value for every parameter, from what was read last; they are stored together."""
-    with recent(trial.study, JUST_READ), bundled(trial.study):
-        return space.asked(partial(ask, trial))
-
-
-def ask(trial: Trial, name: str, distribution: BaseDistribution) -> Any:
-    """Optuna's suggest_* for a distribution."""
-    if isinstance(distribution, CategoricalDistribution):
-        return trial.suggest_categorical(name, distribution.choices)
-    d: Any = distribution
-    suggest = (
-        trial.suggest_float if isinstance(distribution, FloatDistribution) else trial.suggest_int
-    )
-    return suggest(name, d.low, d.high, step=d.step, log=d.log)

@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Literal
 
 import optuna
@@ -18,18 +21,28 @@ from neurobo.errors import InvalidInput, NeuroboWarning, check_choice, check_cou
 from neurobo.integrations.optuna.attributes import FAILURE, counting, is_feasible, least_violating
 from neurobo.integrations.optuna.compat import outage_of, stoppable
 from neurobo.integrations.optuna.sampler import NeuroSampler
-from neurobo.integrations.optuna.storage import check_same, explained, opened, public_url, silent
+from neurobo.integrations.optuna.storage import (
+    StorageError,
+    check_same,
+    explained,
+    file_of,
+    opened,
+    public_url,
+    silent,
+)
 from neurobo.physics.laws import Physics
 from neurobo.running.backends import LocalBackend
 from neurobo.running.failures import Failures, MaxFailures
 from neurobo.running.initial_points import enqueue, initial_points
 from neurobo.running.loop import Callback, Run
 from neurobo.running.progress import Progress, Silent, Terminal
+from neurobo.running.spool import Spool
 from neurobo.running.workers import Caught, workers_for
 from neurobo.search.initial_design import start_size
 from neurobo.space.input_constraints import Where
 from neurobo.space.search_space import Space, SpaceLike
 
+NEXT = "the same call stores them once the storage is back"
 Direction = Literal["minimize", "maximize"]
 
 
@@ -47,8 +60,10 @@ def minimize(
     storage: str | BaseStorage | None = None,
     study_name: str | None = None,
     timeout: float | None = None,
-    workers: int = 1,
+    workers: int | None = None,
     threads: bool = False,
+    executor: Executor | None = None,
+    retries: int = 1,
     batch: int = 1,
     learn_failures: bool | Literal["auto"] = "auto",
     catch: type[BaseException] | Iterable[type[BaseException]] = (Exception,),
@@ -61,7 +76,9 @@ def minimize(
     """Minimise `objective` over `space` and return the Optuna study.
 
     The same call with the same `storage` and `study_name` after a stop goes on where it was. Ctrl-C
-    ends the run cleanly and returns the study with the results so far.
+    ends the run cleanly and returns the study with the results so far. If the storage (SQLite or
+    PostgreSQL) goes away, calls are repeated for ten minutes, and results wait in memory and in
+    `STUDY_NAME.unwritten-PID.jsonl` beside the SQLite file or in the current folder.
 
     Args:
         objective: Gets a dict of the active parameters; a 1-D array when `space` is a list of
@@ -69,9 +86,9 @@ def minimize(
             constraints `(value, {"stress": c1, "mass": c2})`: a point is feasible where every c is
             at most 0, and `study.best_trial` is the best feasible trial. An evaluation that raises,
             or returns anything but a finite number, is recorded as failed with its reason.
-        space: A dict of name and `(low, high)`, `neurobo.Float`, `neurobo.Int` or
-            `neurobo.Categorical`, or a `neurobo.Conditional` of one of these; a list of `(low,
-            high)` or a `scipy.optimize.Bounds`; or a `neurobo.Pool`.
+        space: A dict of name and `(low, high)`, `neurobo.Float`, `neurobo.Int`,
+            `neurobo.Categorical` or `neurobo.Ordinal`, or a `neurobo.Conditional` of one of these;
+            a list of `(low, high)` or a `scipy.optimize.Bounds`; or a `neurobo.Pool`.
         n_trials: How many trials the study has in the end, including those it has already.
         direction: "minimize", or "maximize" to look for the highest value. Constraints mean the
             same in both.
@@ -88,8 +105,14 @@ def minimize(
         study_name: The study's name in its storage.
         timeout: Seconds after which no evaluation begins; running ones are awaited.
         workers: How many evaluations run at once. Each worker gets a new point as soon as it is
-            free.
+            free. None: one, or as many as `executor` says that it has.
         threads: Whether workers are threads instead of processes.
+        executor: Where evaluations run, instead of processes or threads of this machine: any
+            `concurrent.futures.Executor`, such as `neurobo.ray.RayExecutor()`, Dask's
+            `client.get_executor()` or those of mpi4py and Parsl, or submitit's for Slurm. It stays
+            open. Its workers import neither JAX nor the models.
+        retries: How often an evaluation is retried whose worker was killed or whose machine is
+            gone. What the objective itself raises is a result and is not retried.
         batch: How many points are suggested together; the next ones follow when all have ended.
         learn_failures: Whether to learn where evaluations fail, and to keep away. "auto" does so
             if the points explain the failures; failures at random change nothing.
@@ -113,7 +136,8 @@ def minimize(
 
     Raises:
         InvalidInput: An argument breaks a rule; nothing has run.
-        StorageError: The storage cannot be used.
+        StorageError: The storage cannot be used, or stayed away. Results that it did not take are
+            in a file that the message names; the same call stores them.
         EvaluationFailed: `max_failures` stopped the run. The error has the study as `study`. Trials
             that failed by an error of the program do not count: the same call goes on after the
             repair with its whole budget.
@@ -123,11 +147,13 @@ def minimize(
     if not callable(objective):
         raise InvalidInput(f"objective must be callable, got {type(objective).__name__}")
     for name, count in (("n_trials", n_trials), ("workers", workers), ("batch", batch)):
-        check_count(name, count)
+        if count is not None:
+            check_count(name, count)
+    check_count("retries", retries, least=0)
     check_choice("direction", direction, ("minimize", "maximize"))
     first = initial_points(checked, initial, n_trials)
     failures = Failures(max_failures, receives=checked.described())
-    places = workers_for(objective, workers, _caught(catch), threads=threads)
+    places = workers_for(objective, workers, _caught(catch), threads=threads, executor=executor)
     if timeout is not None:
         check_number("timeout", timeout, above=0)
     sampler = NeuroSampler(
@@ -143,14 +169,22 @@ def minimize(
     )
     study = _open(storage, study_name, direction, sampler)
     check_same(study, checked.distributions, direction)
-    enqueue(study, first)
+    spool = _spool(storage, study)
     display: Progress = Terminal(n_trials) if progress else Silent()
     end = math.inf if timeout is None else time.monotonic() + timeout
-    with stoppable(study), places, display:
-        run = Run(checked, LocalBackend(study), places, n_trials, batch, failures)
-        ended_early = run.go(end, callbacks, display)
-    # After the bar, not across it.
-    for message in (ended_early, _failures(study), _infeasible(study)):
+    with _storage_explained(storage, study, spool):
+        if spool is not None:
+            spool.store_left_behind(study, _warn)
+        enqueue(study, first)
+        with stoppable(study), places, display:
+            backend = LocalBackend(study, checked, retries, spool)
+            run = Run(checked, backend, places, n_trials, batch, failures)
+            ended_early = run.go(end, callbacks, display)
+    # After the bar, not across it. A storage that is still away is not asked again.
+    unwritten = spool.kept(NEXT) if spool else ""
+    outage = outage_of(study)
+    summary = () if outage is not None and outage.away else (_failures(study), _infeasible(study))
+    for message in (ended_early, unwritten, *summary):
         if message:
             warnings.warn(message, NeuroboWarning, stacklevel=2)
     return study
@@ -175,8 +209,7 @@ def _open(
         )
     if storage is not None and name is None:
         raise InvalidInput("a study in a storage must have a name, got study_name=None")
-    shown = public_url(storage) if isinstance(storage, str) else type(storage).__name__
-    with silent(), explained(shown):
+    with silent(), explained(_shown(storage)):
         study = optuna.create_study(
             storage=opened(storage) if isinstance(storage, str) else storage,
             study_name=name,
@@ -186,8 +219,44 @@ def _open(
         )
     outage = outage_of(study)
     if outage is not None:
-        outage.note = lambda text: warnings.warn(text, NeuroboWarning, stacklevel=2)
+        outage.note = _warn
     return study
+
+
+def _spool(storage: str | BaseStorage | None, study: Study) -> Spool | None:
+    """Beside an SQLite file; in the current folder if the storage is a server. None for a storage
+    that does not wait when it is away."""
+    if not isinstance(storage, str) or outage_of(study) is None:
+        return None
+    file = file_of(storage)
+    return Spool(Path() if file is None else file.parent, study.study_name, study.study_name)
+
+
+@contextmanager
+def _storage_explained(
+    storage: str | BaseStorage | None, study: Study, spool: Spool | None
+) -> Iterator[None]:
+    """Errors of the storage as one message, which also says where results wait that it did not
+    take."""
+    try:
+        with explained(_shown(storage)):
+            yield
+    except StorageError as error:
+        raise StorageError(f"{error}; {spool.kept(NEXT)}" if spool else str(error)) from error
+    finally:
+        outage = outage_of(study)
+        if outage is not None:
+            outage.meanwhile = lambda: None
+            if outage.away:
+                outage.seconds = 0.0  # whoever looks at the study now need not wait
+
+
+def _shown(storage: str | BaseStorage | None) -> str:
+    return public_url(storage) if isinstance(storage, str) else type(storage).__name__
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, NeuroboWarning, stacklevel=3)
 
 
 def _failures(study: Study) -> str:

@@ -1,17 +1,20 @@
-"""Evaluations side by side, in processes or threads; suggestions stay in the main thread."""
+"""Evaluations side by side, in any executor; suggestions stay in the main thread.
+
+Workers import this module and what it imports: neither JAX nor the numeric core.
+"""
 
 from __future__ import annotations
 
 import math
-import signal
 import traceback
 from collections.abc import Callable, Mapping
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor
 from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
 
 from neurobo.errors import EvaluationFailed, InvalidInput, short_repr
+from neurobo.running.executors import Processes, first_done, is_lost, size_of, submitted
 
 
 class Outcome(NamedTuple):
@@ -20,7 +23,8 @@ class Outcome(NamedTuple):
     value: float = math.nan
     failure: str = ""
     lost: bool = False
-    """Whether the failure says nothing about the point: somebody ended the worker."""
+    """Whether the failure says nothing about the point: its worker was ended from outside, or its
+    machine is gone."""
     constraints: Mapping[str, float] | None = None
     attrs: Mapping[str, Any] | None = None
     output: str = ""
@@ -149,66 +153,69 @@ class InlineWorker:
         self._waiting[name] = point
 
     def finished(self, timeout: float | None = None) -> dict[int, Outcome]:
+        if timeout == 0 or not self._waiting:  # nothing ends by itself in the caller's own thread
+            return {}
         ((name, point),) = self._waiting.items()
         self._waiting.clear()
         return {name: evaluate(self._objective, point, self._catch)}
 
 
 class ExecutorWorkers:
-    """An executor for each worker, so that one that dies takes only its own evaluation along."""
+    """At most `count` evaluations at once in an executor, which is shut down here only if it is
+    `owned`. `sent`: they run in other processes."""
 
-    def __init__(self, objective: Objective, count: int, catch: Caught, *, threads: bool) -> None:
+    def __init__(
+        self,
+        objective: Objective,
+        executor: Executor,
+        count: int,
+        catch: Caught,
+        *,
+        sent: bool = True,
+        owned: bool = False,
+    ) -> None:
         self.count = count
-        self._objective, self._catch = objective, catch
-        self._threads = threads
-        self._executors: list[Executor | None] = [None] * count
-        self._running: dict[Future[Outcome], tuple[int, int]] = {}
-        if not threads:
-            _check_sendable(objective)
+        self._objective, self._catch, self._executor = objective, catch, executor
+        self._evaluate = _evaluate_and_send if sent else evaluate
+        self._owned = owned
+        self._running: dict[Future[Outcome], int] = {}
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for executor in self._executors:
-            if executor is not None:
-                _stop(executor)
+        for future in self._running:
+            future.cancel()
+        if self._owned:
+            self._executor.shutdown(wait=False, cancel_futures=True)
 
     @property
     def free(self) -> int:
         return self.count - len(self._running)
 
     def start(self, point: Any, name: int) -> None:
-        busy = {place for place, _ in self._running.values()}
-        place = next(i for i in range(self.count) if i not in busy)
-        executor = self._executors[place] or self._new()
-        self._executors[place] = executor
-        work = evaluate if self._threads else _evaluate_and_send
-        future = executor.submit(work, self._objective, point, self._catch)
-        self._running[future] = (place, name)
+        future = submitted(self._executor, self._evaluate, self._objective, point, self._catch)
+        self._running[future] = name
 
     def finished(self, timeout: float | None = None) -> dict[int, Outcome]:
-        done, _ = wait(self._running, timeout=timeout, return_when=FIRST_COMPLETED)
-        found = {}
-        for future in done:
-            place, name = self._running.pop(future)
-            try:
-                found[name] = future.result()
-            except Exception as error:  # the worker is gone, or what it sent cannot be read
-                found[name] = Outcome(failure=f"the worker died: {_first_line(error)}")
-                broken = self._executors[place]
-                self._executors[place] = None
-                if broken is not None:
-                    _stop(broken)
-        return found
+        ended = first_done(self._running, timeout)
+        return {self._running.pop(future): outcome_of(future) for future in ended}
 
-    def _new(self) -> Executor:
-        if self._threads:
-            return ThreadPoolExecutor(1, thread_name_prefix="neurobo-worker")
-        from loky import ProcessPoolExecutor  # type: ignore[import-untyped]
 
-        executor: Executor = ProcessPoolExecutor(1, initializer=_ignore_interrupts)
-        return executor
+def outcome_of(future: Future[Outcome]) -> Outcome:
+    """What an evaluation gave that has ended. `evaluate` returns what the objective raises, so that
+    an exception is the executor's."""
+    from neurobo.integrations.optuna.attributes import CANCELLED  # workers import this module
+
+    error = CancelledError() if future.cancelled() else future.exception()
+    if error is None:
+        return future.result()
+    if isinstance(error, CancelledError):
+        return Outcome(failure=CANCELLED)
+    text = _first_line(error)
+    return Outcome(
+        failure=f"the worker died: {text}", lost=is_lost(error), output=_traceback(error)
+    )
 
 
 def _evaluate_and_send(objective: Objective, point: Any, catch: Caught) -> Outcome:
@@ -227,19 +234,7 @@ def _evaluate_and_send(objective: Objective, point: Any, catch: Caught) -> Outco
     return outcome._replace(uncaught=error)
 
 
-def _ignore_interrupts() -> None:
-    """Ctrl-C reaches the whole process group; only the main process shall answer it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-def _stop(executor: Executor) -> None:
-    if isinstance(executor, ThreadPoolExecutor):
-        executor.shutdown(wait=False, cancel_futures=True)
-    else:
-        executor.shutdown(wait=True, kill_workers=True)  # type: ignore[call-arg]
-
-
-def _first_line(error: Exception) -> str:
+def _first_line(error: BaseException) -> str:
     lines = str(error).strip().splitlines()
     return lines[0] if lines else type(error).__name__
 
@@ -256,7 +251,30 @@ def _check_sendable(objective: Objective) -> None:
         ) from None
 
 
-def workers_for(objective: Objective, count: int, catch: Caught, *, threads: bool) -> Workers:
+def workers_for(
+    objective: Objective,
+    count: int | None,
+    catch: Caught,
+    *,
+    threads: bool = False,
+    executor: Executor | None = None,
+) -> Workers:
+    """Where the evaluations of a run take place."""
+    if executor is not None:
+        if not callable(getattr(executor, "submit", None)):
+            raise InvalidInput(
+                "executor must have the method submit, as those of concurrent.futures, got "
+                f"{short_repr(executor)}"
+            )
+        if threads:
+            raise InvalidInput("threads=True must stand without executor, got both")
+        sent = not isinstance(executor, ThreadPoolExecutor)
+        return ExecutorWorkers(objective, executor, count or size_of(executor), catch, sent=sent)
+    count = count or 1
     if count == 1:
         return InlineWorker(objective, catch)
-    return ExecutorWorkers(objective, count, catch, threads=threads)
+    if threads:
+        pool = ThreadPoolExecutor(count, thread_name_prefix="neurobo-worker")
+        return ExecutorWorkers(objective, pool, count, catch, sent=False, owned=True)
+    _check_sendable(objective)
+    return ExecutorWorkers(objective, Processes(count), count, catch, owned=True)

@@ -79,7 +79,7 @@ def any_free(space: Space, excluded: Matrix, rng: np.random.Generator) -> np.nda
 
 
 def _any_allowed(space: Space, excluded: Matrix, rng: np.random.Generator) -> np.ndarray:
-    """The same where input constraints are known, and nobody counts the points."""
+    """The same with known input constraints, where points are not counted."""
     for _ in range(20):
         points = spread_points(space, 256, rng)
         found = first_free(space, points, excluded)

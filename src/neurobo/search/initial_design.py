@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import jax
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from scipy.stats import qmc
 
 from neurobo.acquisition.uncertainty import Uncertainty
@@ -16,6 +16,7 @@ from neurobo.networks.infinite_width import InfiniteWidthMLP
 from neurobo.search.exclusion import any_free, first_free
 from neurobo.search.feasible_points import even_points, spread_points
 from neurobo.search.optimiser import minimise
+from neurobo.space.branches import Branches
 from neurobo.space.encoders import Matrix
 from neurobo.space.search_space import Space
 from neurobo.surrogates import gaussian_process as gp
@@ -61,7 +62,7 @@ def start_point(
     if design == "uncertainty" and space.n_parameters and len(excluded):
         return _least_known(space, excluded, np.random.default_rng([seed, number]))
     if space.feasible is not None:
-        points = _allowed_points(space, design, seed, number)
+        points = _allowed_points(space, design, size, seed, number)
         found = first_free(space, points, excluded)
         if found is not None:
             return found
@@ -82,16 +83,31 @@ def _in_each_branch(
     branches = space.branches
     if branches is None or branches.patterns > size:
         return space.from_unit(unit)
+    x, parent = space.with_inactive(unit), unit[:, space.first_parent]
+    return branches.spread(x, _turns(branches, len(unit), seed, number), parent)
+
+
+def _turns(branches: Branches, n: int, seed: int, number: int) -> Int[np.ndarray, " n"]:
+    """Which set of active parameters each of `n` points from `number` on has."""
     order = np.random.default_rng([seed, 1]).permutation(branches.patterns)
-    turns = order[(number + np.arange(len(unit))) % branches.patterns]
-    return branches.spread(space.with_inactive(unit), turns, unit[:, space.first_parent])
+    return np.asarray(order[(number + np.arange(n)) % branches.patterns])
 
 
-def _allowed_points(space: Space, design: str, seed: int, number: int) -> Matrix:
+def _allowed_points(space: Space, design: str, size: int, seed: int, number: int) -> Matrix:
     """Points where input constraints are known: hypercubes would leave the region."""
+    assert space.feasible is not None
     if design == "random":
-        return spread_points(space, 16, np.random.default_rng([seed, number]))
-    return even_points(space, number + 16, seed)[number:]
+        points = spread_points(space, 16, np.random.default_rng([seed, number]))
+    else:
+        points = even_points(space, number + 16, seed)[number:]
+    branches = space.branches
+    if branches is None or branches.patterns > size:
+        return points
+    rng = np.random.default_rng([seed, number, 1])
+    turns = _turns(branches, len(points), seed, number)
+    moved = branches.spread(space.filled(points, rng), turns, rng.random(len(points)))
+    # Another branch may break a constraint that names its parent.
+    return np.where(space.feasible.contains(moved)[:, None], moved, points)
 
 
 def _least_known(

@@ -20,11 +20,14 @@ from neurobo.search.exclusion import any_free, first_free, is_crowded, is_exclud
 from neurobo.search.refinement import polish, refine
 from neurobo.search.scoring import CHUNK, evaluate
 from neurobo.search.trust_region import Region
+from neurobo.space.encoders import Matrix
 from neurobo.space.search_space import Space
 
 ENUMERABLE = 4096
 """Finite spaces up to this size are scored point by point."""
 STARTS = 16
+WIDE = 4
+"""Of so many times as many good points as are wanted, those far from each other are taken."""
 POLISHED = 2
 """Points at a limit are hard to find by steps, so that the second best counts, too."""
 
@@ -47,12 +50,25 @@ def minimise(
     rng: np.random.Generator,
     *,
     region: Region | None = None,
-    candidates: int | None = None,
 ) -> Float[np.ndarray, " columns"]:
-    """The encoded point with the lowest score that is neither evaluated nor pending; with
-    `candidates` the best of so many Sobol points of the space."""
+    """The encoded point with the lowest score that is neither evaluated nor pending."""
+    return np.asarray(best_points(score, space, data, rng, region=region)[0])
+
+
+def best_points(
+    score: Score,
+    space: Space,
+    data: Data,
+    rng: np.random.Generator,
+    *,
+    region: Region | None = None,
+    candidates: int | None = None,
+    count: int = 1,
+) -> Float[np.ndarray, "count columns"]:
+    """The encoded point with the lowest score that is neither evaluated nor pending, and up to
+    `count - 1` more with low scores; with `candidates` of so many Sobol points of the space."""
     if space.size <= ENUMERABLE or space.choosing:
-        return _enumerated(score, space, data, rng)
+        return _enumerated(score, space, data, rng, count)
     box = Box.of(space, data, region)
     if candidates is None:
         tried = starting_points(space, data, box, rng)
@@ -60,10 +76,9 @@ def minimise(
         tried = sobol_points(space, box, rng, candidates)
     scores = evaluate(score, space, tried)
     if not np.isfinite(scores).any():
-        return _without_a_score(space, data, rng)
+        return _without_a_score(space, data, rng)[None]
     if candidates is not None:
-        best = first_free(space, tried[np.argsort(scores, kind="stable")], data.excluded)
-        return any_free(space, data.excluded, rng) if best is None else best
+        return _best(space, tried[np.argsort(scores, kind="stable")], data, rng, count)
     # Half of the starts from each group, so that neither exploration nor the incumbents are lost.
     groups = [np.argsort(scores[:CHUNK]), CHUNK + np.argsort(scores[CHUNK:])]
     share = STARTS // 2 if data.n else STARTS
@@ -76,25 +91,47 @@ def minimise(
         values = np.concatenate([values, evaluate(score, space, polished)])
     x, values = np.concatenate([x, tried]), np.concatenate([values, scores])
     ordered = x[np.argsort(values, kind="stable")]
-    found = first_free(space, ordered[~is_crowded(space, ordered, data)], data.excluded)
-    if found is None and region is not None:  # all of it is too near to something: look elsewhere
-        return minimise(score, space, data, rng)
-    if found is None:
-        found = first_free(space, ordered, data.excluded)
-    return any_free(space, data.excluded, rng) if found is None else found
+    roomy = ordered[~is_crowded(space, ordered, data)]
+    if first_free(space, roomy, data.excluded) is not None:
+        return _best(space, roomy, data, rng, count)
+    if region is not None:  # all of it is too near to something: look elsewhere
+        return best_points(score, space, data, rng, count=count)
+    return _best(space, ordered, data, rng, count)
+
+
+def _best(
+    space: Space, ordered: Matrix, data: Data, rng: np.random.Generator, count: int
+) -> Float[np.ndarray, "count columns"]:
+    """The first free point, and among the next `WIDE * count` those that are farthest from each
+    other."""
+    free = ordered[~is_excluded(space, ordered, data.excluded)]
+    if not len(free):
+        return any_free(space, data.excluded, rng)[None]
+    if count == 1:
+        return np.asarray(free[:1])
+    pool = np.unique(free[: WIDE * count], axis=0)
+    chosen = [free[0]]
+    gap = np.linalg.norm(pool - free[0], axis=1)
+    for _ in range(count - 1):
+        farthest = int(np.argmax(gap))
+        if not gap[farthest] > 0:
+            break
+        chosen.append(pool[farthest])
+        gap = np.minimum(gap, np.linalg.norm(pool - pool[farthest], axis=1))
+    return np.stack(chosen)
 
 
 def _enumerated(
-    score: Score, space: Space, data: Data, rng: np.random.Generator
-) -> Float[np.ndarray, " columns"]:
-    """The best point of a small space."""
+    score: Score, space: Space, data: Data, rng: np.random.Generator, count: int
+) -> Float[np.ndarray, "count columns"]:
+    """The best points of a small space."""
     points = space.by_index(np.arange(int(space.size)))
     if space.feasible is not None:
         points = points[space.feasible.contains(points)]
     points = points[~is_excluded(space, points, data.excluded)]
     if not len(points):
-        return any_free(space, data.excluded, rng)  # raises
+        return any_free(space, data.excluded, rng)[None]  # raises
     scores = evaluate(score, space, points)
     if not np.isfinite(scores).any():
-        return _without_a_score(space, data, rng)
-    return np.asarray(points[np.argmin(scores)])
+        return _without_a_score(space, data, rng)[None]
+    return np.asarray(points[np.argsort(scores, kind="stable")[:count]])

@@ -13,6 +13,7 @@ from jaxtyping import Bool, Float
 from scipy.optimize import minimize as scipy_minimize
 
 from neurobo.acquisition.score import Limited, Score
+from neurobo.compilation import compiled
 from neurobo.search.candidates import Box
 from neurobo.search.feasible_steps import (
     allowed_part,
@@ -83,7 +84,7 @@ def refine(
     return x, values
 
 
-@jax.jit
+@compiled
 def _descend(
     score: Score,
     x: Float[Array, "k d"],
@@ -132,10 +133,9 @@ def _moved(
         free = np.tile(movable, (len(x), 1))
         free[:, movable] = space.active_columns(x)[:, space.continuous]
         low, high = np.where(free, low, -1.0), np.where(free, high, 1.0)
-    arrays = (jnp.asarray(a) for a in (space.inputs(x), low, high, free))
     inside = reachable(space, x, box, rng)
     start, x = x, x.copy()
-    found, values = _descend(score, *arrays, inside)
+    found, values = _descend(score, space.inputs(x), low, high, free, inside)
     x[:, space.continuous] = np.asarray(found)[:, movable]
     if space.feasible is None:
         return x, np.asarray(values)
@@ -144,7 +144,7 @@ def _moved(
     return kept, np.where(changed, evaluate(score, space, kept), np.asarray(values))
 
 
-@jax.jit
+@compiled
 def _value_and_gradient(score: Score, x: Float[Array, " d"]) -> tuple[Array, Array]:
     return jax.value_and_grad(lambda at: score(at[None])[0])(x)
 
@@ -153,12 +153,14 @@ MARGIN = 1e-7
 """By how much a polished point stays on the allowed side of a limit."""
 
 
-@jax.jit
+@compiled
 def _limits(score: Limited, x: Float[Array, " d"]) -> Float[Array, " k"]:
     return score.limits(x[None])[:, 0]
 
 
-_slopes = jax.jit(jax.jacrev(_limits, argnums=1))
+@compiled
+def _slopes(score: Limited, x: Float[Array, " d"]) -> Float[Array, "k d"]:
+    return jax.jacrev(_limits, argnums=1)(score, x)
 
 
 def polish(score: Score, space: Space, x: Float[np.ndarray, " d"], box: Box) -> np.ndarray:
@@ -169,10 +171,10 @@ def polish(score: Score, space: Space, x: Float[np.ndarray, " d"], box: Box) -> 
     movable = np.zeros(len(held), dtype=bool)
     movable[space.places(np.flatnonzero(free))] = True
 
-    def moved(at: np.ndarray) -> Array:
+    def moved(at: np.ndarray) -> np.ndarray:
         whole = held.copy()
         whole[movable] = at
-        return jnp.asarray(whole)
+        return whole
 
     def target(at: np.ndarray) -> tuple[float, np.ndarray]:
         plain = score.score if isinstance(score, Limited) else score

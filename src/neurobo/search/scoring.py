@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from jaxtyping import Float
 
 from neurobo.acquisition.score import Score
+from neurobo.compilation import compiled
 from neurobo.space.encoders import Matrix
 from neurobo.space.search_space import Space
 
@@ -16,7 +16,7 @@ CHUNK = 1024
 """Every batch is padded to this many rows: one shape, one compilation."""
 
 
-@jax.jit
+@compiled
 def _evaluate(score: Score, x: Float[Array, "n d"]) -> Float[Array, " n"]:
     return or_worst(score(x))
 
@@ -32,5 +32,5 @@ def evaluate(score: Score, space: Space, x: Matrix) -> Float[np.ndarray, " n"]:
     for i in range(0, len(x), CHUNK):
         part = space.inputs(x[i : i + CHUNK])
         padded = np.pad(part, ((0, CHUNK - len(part)), (0, 0)))
-        found.append(np.asarray(_evaluate(score, jnp.asarray(padded)))[: len(part)])
+        found.append(np.asarray(_evaluate(score, padded))[: len(part)])
     return np.concatenate(found) if found else np.empty(0)

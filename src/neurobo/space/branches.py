@@ -12,7 +12,7 @@ from neurobo.space.conditions import Conditions
 from neurobo.space.encoders import Matrix, Parameter
 
 MOST = 4096
-"""Branches that are listed. A space with more counts as infinite: nobody evaluates all of it."""
+"""Branches that are listed. A space with more counts as infinite: it is too large to evaluate."""
 
 
 class Branches:

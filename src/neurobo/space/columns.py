@@ -30,9 +30,10 @@ class Columns:
         when: Mapping[str, When],
         optional: frozenset[str],
         fixed: Mapping[str, Any],
+        ordered: frozenset[str] = frozenset(),
     ) -> None:
         free = {n: d for n, d in distributions.items() if not d.single()}
-        plain = {n: parameter_of(n, d, pools.get(n)) for n, d in free.items()}
+        plain = {n: parameter_of(n, d, pools.get(n), ordered=n in ordered) for n, d in free.items()}
         edges = np.cumsum([0, *(p.width for p in plain.values())])
         places = [slice(int(a), int(b)) for a, b in pairwise(edges)]
         self.columns = dict(zip(plain, places, strict=True))

@@ -36,7 +36,7 @@ class Conditional:
 
     Args:
         distribution: What the space would hold without the condition: `(low, high)`,
-            `neurobo.Float`, `neurobo.Int` or `neurobo.Categorical`.
+            `neurobo.Float`, `neurobo.Int`, `neurobo.Categorical` or `neurobo.Ordinal`.
         when: The allowed values of each parent, as a list, `{"model": ["svm"]}`, or as a range
             with both ends, `{"layers": (2, 5)}`. All parents must allow it. A parent is a category,
             an integer or a stepped range, and may be conditional itself; where it is inactive, so

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,18 @@ MOST_STEPS = 1e7
 def float_range(
     low: float, high: float, *, log: bool = False, step: float | None = None, name: str = ""
 ) -> FloatDistribution:
-    """A float parameter in [low, high]; `neurobo.Float`. Returns Optuna's own distribution."""
+    """A float parameter in [low, high]; `neurobo.Float`.
+
+    Args:
+        low: The smallest value.
+        high: The largest value.
+        log: Whether ratios matter, not differences; `low` must be above 0.
+        step: If given, only `low`, `low + step`, … are allowed.
+        name: Name of the parameter, for error messages.
+
+    Returns:
+        Optuna's FloatDistribution.
+    """
     _check_bounds(low, high, log, name)
     if not low < high:
         raise InvalidInput(f"{_of(name)}`low` must be below `high`, got low={low}, high={high}")
@@ -41,7 +53,17 @@ def float_range(
 
 
 def int_range(low: int, high: int, *, log: bool = False, step: int = 1) -> IntDistribution:
-    """An integer parameter in [low, high]; `neurobo.Int`. Returns Optuna's own distribution."""
+    """An integer parameter in [low, high]; `neurobo.Int`.
+
+    Args:
+        low: The smallest value.
+        high: The largest value.
+        log: Whether ratios matter, not differences; `low` must be at least 1.
+        step: Only `low`, `low + step`, … are allowed.
+
+    Returns:
+        Optuna's IntDistribution.
+    """
     _check_bounds(low, high, log)
     _check_counted(low, high, log)
     if low != int(low) or high != int(high):
@@ -56,7 +78,14 @@ def int_range(low: int, high: int, *, log: bool = False, step: int = 1) -> IntDi
 
 
 def categorical(choices: Iterable[Any]) -> CategoricalDistribution:
-    """A choice among values; `neurobo.Categorical`. Returns Optuna's own distribution."""
+    """A choice among values; `neurobo.Categorical`.
+
+    Args:
+        choices: The values: None, bool, int, float or str, all different.
+
+    Returns:
+        Optuna's CategoricalDistribution.
+    """
     choices = tuple(choices)
     if not choices:
         raise InvalidInput("`choices` must not be empty, got none")
@@ -70,8 +99,33 @@ def categorical(choices: Iterable[Any]) -> CategoricalDistribution:
     return CategoricalDistribution(choices)
 
 
+@dataclass(frozen=True, init=False)
+class Ordinal:
+    """A choice among values that have an order, such as sizes or grades; `neurobo.Ordinal`.
+
+    Neighbours are expected to give similar results, as with an integer; the steps between them
+    count as equal. In the study it is a categorical parameter.
+
+    Args:
+        choices: The values in their order: None, bool, int, float or str.
+    """
+
+    distribution: CategoricalDistribution
+
+    def __init__(self, choices: Iterable[Any]) -> None:
+        object.__setattr__(self, "distribution", categorical(choices))
+
+    def __repr__(self) -> str:
+        return f"Ordinal({list(self.distribution.choices)})"
+
+
+Ordinal.__module__ = "neurobo"
+
+
 def distribution_of(name: str, given: Any) -> BaseDistribution:
     """What a user gave for the parameter `name`, checked."""
+    if isinstance(given, Ordinal):
+        return given.distribution
     if isinstance(given, BaseDistribution):
         check_distribution(name, given)
         return given
@@ -82,8 +136,8 @@ def distribution_of(name: str, given: Any) -> BaseDistribution:
             raise InvalidInput(f"bounds of {name!r} must be two numbers, got {given!r}") from None
         return float_range(low, high, name=name)
     raise InvalidInput(
-        f"parameter {name!r} must be (low, high), neurobo.Float, neurobo.Int or "
-        f"neurobo.Categorical, got {given!r}"
+        f"parameter {name!r} must be (low, high), neurobo.Float, neurobo.Int, "
+        f"neurobo.Categorical or neurobo.Ordinal, got {given!r}"
     )
 
 

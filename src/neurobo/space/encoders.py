@@ -1,8 +1,9 @@
 """Parameters as columns in [-1, 1]: what an encoded point is made of.
 
 A numeric parameter is one column, linear or logarithmic in its range. A categorical parameter is
-one 0/1 column per choice (one-hot). A candidate of a pool is one column too, its place in the pool;
-networks see its features instead, which `Candidate.inputs` looks up.
+one 0/1 column per choice (one-hot), or one column if its choices have an order. A candidate of a
+pool is one column too, its place in the pool; networks see its features instead, which
+`Candidate.inputs` looks up.
 """
 
 from __future__ import annotations
@@ -186,6 +187,54 @@ class Category:
 
 
 @dataclass(frozen=True)
+class Ordered:
+    """A categorical parameter whose choices have an order: one column, like the integer that counts
+    them."""
+
+    distribution: CategoricalDistribution
+
+    width = 1
+    ordered = True
+    step = 1
+
+    @cached_property
+    def _index(self) -> Numeric:
+        return Numeric(IntDistribution(0, len(self.distribution.choices) - 1))
+
+    @property
+    def count(self) -> float:
+        return len(self.distribution.choices)
+
+    def place(self, value: Any) -> int:
+        """Of one choice."""
+        return int(self.distribution.to_internal_repr(value))
+
+    def places(self, x: Matrix) -> Int[np.ndarray, " n"]:
+        return self._index.places(x)
+
+    def nth(self, index: Int[np.ndarray, " n"]) -> Matrix:
+        return self._index.nth(index)
+
+    def encode(self, values: Sequence[Any]) -> Matrix:
+        return self.nth(np.array([self.place(v) for v in values], dtype=int))
+
+    def decode(self, row: Float[np.ndarray, " width"]) -> Any:
+        return self.distribution.choices[int(self._index.decode(row))]
+
+    def snap(self, x: Matrix) -> Matrix:
+        return self._index.snap(x)
+
+    def from_unit(self, u: Float[np.ndarray, " n"]) -> Matrix:
+        return self._index.from_unit(u)
+
+    def all_moves(self, x: Matrix) -> Moves | None:
+        return self._index.all_moves(x)
+
+    def moves(self, row: Float[np.ndarray, " width"], rng: np.random.Generator) -> Matrix:
+        return self._index.moves(row, rng)
+
+
+@dataclass(frozen=True)
 class Candidate(Numeric):
     """A place in a pool: one column, but places next to each other have nothing in common."""
 
@@ -213,7 +262,7 @@ class Candidate(Numeric):
 class Fixed:
     """A parameter that keeps one value in every new point, while observations may have others."""
 
-    parameter: Numeric | Category
+    parameter: Numeric | Category | Ordered
     value: Any
 
     ordered = False
@@ -264,13 +313,14 @@ class Fixed:
         return np.empty((0, self.width))
 
 
-Parameter = Numeric | Category | Fixed
+Parameter = Numeric | Category | Ordered | Fixed
 
 
 def parameter_of(
-    name: str, distribution: BaseDistribution, pool: Pool | None
-) -> Numeric | Category:
-    """The columns that go with a distribution, which may count the candidates of a pool."""
+    name: str, distribution: BaseDistribution, pool: Pool | None, *, ordered: bool = False
+) -> Numeric | Category | Ordered:
+    """The columns that go with a distribution, which may count the candidates of a pool. `ordered`
+    says whether choices have an order."""
     if pool is not None:
         if distribution != pool.distribution:
             raise InvalidInput(
@@ -280,6 +330,6 @@ def parameter_of(
         return Candidate(pool.distribution, pool)
     check_distribution(name, distribution)
     if isinstance(distribution, CategoricalDistribution):
-        return Category(distribution)
+        return Ordered(distribution) if ordered else Category(distribution)
     assert isinstance(distribution, FloatDistribution | IntDistribution)
     return Numeric(distribution)

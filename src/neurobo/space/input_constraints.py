@@ -23,9 +23,14 @@ Where = Sequence["str | AtMost | Callable[[Any], Any]"]
 
 @dataclass(frozen=True)
 class AtMost:
-    """At most `k` of the parameters `names` differ from zero.
+    """A known constraint: at most `k` of some parameters differ from zero.
 
-    For mixtures: `neurobo.AtMost(3, ["copper", "tin", "zinc", "lead"])` allows three components.
+    For mixtures: `where=[neurobo.AtMost(3, ["copper", "tin", "zinc", "lead"])]` allows three
+    components.
+
+    Args:
+        k: How many may differ from zero.
+        names: The parameters, whose ranges include 0.
     """
 
     k: int

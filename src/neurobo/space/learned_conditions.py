@@ -1,6 +1,6 @@
 """Conditions that trials show: of which discrete parameters is the presence of others a function?
 
-In a define-by-run study nobody declares which parameters exist when. A parameter that some trials
+A define-by-run study does not declare which parameters exist when. A parameter that some trials
 lack is explained by the values of parents that every trial with it has: the fewest parents whose
 values tell all trials with the parameter from all trials without it.
 """

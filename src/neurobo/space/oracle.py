@@ -61,9 +61,9 @@ class Oracle:
                 whole = isinstance(p.distribution.low, int)
                 columns[name] = np.round(values).astype(int) if whole else values
             else:
-                choices = np.empty(p.width, dtype=object)
+                choices = np.empty(int(p.count), dtype=object)
                 choices[:] = p.distribution.choices
-                columns[name] = choices[np.argmax(block, axis=1)]
+                columns[name] = choices[p.places(block)]
         return columns
 
     def takes_arrays(self, one: Callable[[Any], Any], columns: dict[str, np.ndarray]) -> bool:

@@ -18,11 +18,16 @@ CANDIDATE = "candidate"
 
 
 class Pool:
-    """Candidates as rows of an array: numbers, vectors, or images (height, width[, channels]).
+    """A catalogue of candidates to choose from, each known by its features.
 
-    The array is kept as it is, also in its own precision; features are scaled when they are used.
-    `ids` name the candidates to the objective, which otherwise gets their index. With `replace` a
-    candidate may be chosen again, which makes sense when its value is noisy.
+    A pool is a search space of its own. Surrogates see the features, scaled to [-1, 1]; images get
+    a convolutional network. The array is not copied.
+
+    Args:
+        candidates: Array with one row for each candidate: numbers, vectors, or images of shape
+            (height, width) or (height, width, channels).
+        ids: Names of the candidates, which the objective gets. None: it gets the index.
+        replace: Whether a candidate may be chosen again, for noisy values.
     """
 
     def __init__(

@@ -21,7 +21,13 @@ from neurobo.space.branches import Branches
 from neurobo.space.columns import Columns
 from neurobo.space.conditions import Conditional, When
 from neurobo.space.constraint_geometry import feasible_set
-from neurobo.space.distributions import checked_values, contains, distribution_of, only_value
+from neurobo.space.distributions import (
+    Ordinal,
+    checked_values,
+    contains,
+    distribution_of,
+    only_value,
+)
 from neurobo.space.encoders import Fixed, Matrix
 from neurobo.space.feasible_set import FeasibleSet
 from neurobo.space.input_constraints import InputConstraints, Where, bound
@@ -48,6 +54,7 @@ class Space(Columns):
         optional: Iterable[str] = (),
         fixed: Params | None = None,
         where: Where | InputConstraints | None = None,
+        ordered: Iterable[str] = (),
     ):
         self.distributions = dict(distributions)
         self.as_array = as_array
@@ -61,9 +68,12 @@ class Space(Columns):
         }
         self.fixed = checked_values(self.distributions, fixed or {}, without=self.pools)
         """Values that every new point has; observations may have others."""
+        self.ordered = frozenset(ordered)
+        """Categories whose choices have an order."""
         super().__init__(
-            self.distributions, self.pools, when or {}, frozenset(optional), self.fixed
-        )
+            self.distributions, self.pools, when or {}, frozenset(optional), self.fixed,
+            self.ordered,
+        )  # fmt: skip
         self.where = bound(
             where,
             self.distributions,
@@ -111,7 +121,8 @@ class Space(Columns):
             raise InvalidInput("a space with conditions must be a dict, got a list")
         plain = {n: g.distribution if isinstance(g, Conditional) else g for n, g in pairs}
         distributions = {n: distribution_of(n, given) for n, given in plain.items()}
-        return Space(distributions, as_array=as_array, when=when)
+        ordered = [n for n, given in plain.items() if isinstance(given, Ordinal)]
+        return Space(distributions, as_array=as_array, when=when, ordered=ordered)
 
     def holding(self, fixed: Any) -> Space:
         """The same space, in which new points have these values; a fixed parameter with a condition
@@ -129,6 +140,7 @@ class Space(Columns):
             "optional": self.conditions.optional,
             "fixed": self.fixed,
             "where": self.where,
+            "ordered": self.ordered,
         }
         return Space(self.distributions, **same | changes)
 
@@ -150,7 +162,7 @@ class Space(Columns):
 
     @cached_property
     def n_points(self) -> float:
-        """How many of them are allowed; infinite if nobody has counted."""
+        """How many of them are allowed; infinite if not counted."""
         if self.feasible is None:
             return self.size
         if self.size <= COUNTABLE:

@@ -19,11 +19,15 @@ from jaxtyping import Float
 
 from neurobo.data.content_cache import cached
 from neurobo.data.observations import CRASH, Constraint
-from neurobo.data.scaling import Scale
+from neurobo.data.scaling import Scale, standardise
 from neurobo.networks.architectures import Architecture
+from neurobo.networks.infinite_width import InfiniteWidthMLP
+from neurobo.networks.mlp import MLP
 from neurobo.surrogates import kernel_spectrum, refit_schedule
+from neurobo.surrogates.input_warping import gain
+from neurobo.surrogates.kernel_choice import GROWTH, MOST
 from neurobo.surrogates.multi_output import GAMMAS, spectrum
-from neurobo.surrogates.output_warping import LEAST, PENALTY
+from neurobo.surrogates.output_warping import LEAST, PENALTY, cost_of
 
 SHARES = (1.0, 0.1, 0.01)
 """s in units of the median of |c|."""
@@ -42,40 +46,63 @@ class Bilog:
         return -float(np.sum(np.log(self.scale + np.abs(values))))
 
 
-def warped_constraint(constraint: Constraint, network: Architecture) -> Constraint:
-    """The constraint with its values warped, if the evidence says so."""
-    warp = constraint_warping_for(constraint, network)
+def warped_constraint(
+    constraint: Constraint, network: Architecture, *, ard: bool = False
+) -> Constraint:
+    """The constraint with its values warped, if the marginal likelihood prefers it."""
+    warp = constraint_warping_for(constraint, network, ard=ard)
     return constraint if warp is None else constraint.warped(warp)
 
 
-def constraint_warping_for(constraint: Constraint, network: Architecture) -> Bilog | None:
-    """As the hyper-parameters: from the first observations, until there are a tenth more. None:
-    values are best as they are."""
+def constraint_warping_for(
+    constraint: Constraint, network: Architecture, *, ard: bool = False
+) -> Bilog | None:
+    """As the hyper-parameters: from the first observations, until there are a tenth more. With
+    `ard` the evidence is that of a NTK GP with a scale for each column, which is asked again
+    when there are half as many more. None: values are best as they are."""
     data = constraint.data
     if constraint.name == CRASH or data.n < LEAST:  # success and failure have nothing between them
         return None
-    rows = refit_schedule.scheduled_rows(data.n)
-    return choose(data.x[rows], data.values[rows], network)
+    if ard:
+        rows = refit_schedule.even_share(refit_schedule.update_sizes(data.n, GROWTH)[-1], MOST)
+    else:
+        rows = refit_schedule.scheduled_rows(data.n)
+    return choose(data.x[rows], data.values[rows], network, ard=ard)
 
 
 @cached
 def choose(
-    x: Float[np.ndarray, "n d"], values: Float[np.ndarray, " n"], network: Architecture
+    x: Float[np.ndarray, "n d"],
+    values: Float[np.ndarray, " n"],
+    network: Architecture,
+    *,
+    ard: bool = False,
 ) -> Bilog | None:
     """The scale of the highest evidence; None: values are best as they are."""
     median = float(np.median(np.abs(values)))
     if len(np.unique(values)) < LEAST or not 0 < median < np.inf:
         return None
     warps = [Bilog(share * median) for share in SHARES]
-    costs = [_cost(x, w(values), network) - w.log_slope(values) + PENALTY for w in warps]
+    cost = _cost_of_columns if ard else _cost
+    costs = [cost(x, values, network, warp) + PENALTY for warp in warps]
     best = int(np.argmin(costs))
-    return warps[best] if costs[best] < _cost(x, values, network) else None
+    gained = cost(x, values, network, None) - costs[best]
+    if ard and gained > 0:  # what looks like a logarithm of values may be one of parameters
+        wide = _wide(network)
+        gained += gain(x, standardise(warps[best](values)), wide)
+        gained -= gain(x, standardise(values), wide)
+    return warps[best] if gained > 0 else None
 
 
 def _cost(
-    x: Float[np.ndarray, "n d"], values: Float[np.ndarray, " n"], network: Architecture
+    x: Float[np.ndarray, "n d"],
+    values: Float[np.ndarray, " n"],
+    network: Architecture,
+    warp: Bilog | None,
 ) -> float:
-    """Minus the logarithm of the evidence of values, for the best γ of a few."""
+    """Minus the logarithm of the evidence of values warped like this, for the best γ of a few."""
+    slope = 0.0 if warp is None else warp.log_slope(values)
+    values = values if warp is None else warp(values)
     scale = Scale.of(values)
     y = scale(values)
     costs = []
@@ -83,4 +110,19 @@ def _cost(
         eigenvalues, vectors, _ = spectrum(network, gamma, x)
         found = kernel_spectrum.profile(eigenvalues, (vectors.T @ y) ** 2)[0]
         costs.append(found + kernel_spectrum.gamma_prior(gamma))
-    return min(costs) - scale.log_slope(values)
+    return min(costs) - scale.log_slope(values) - slope
+
+
+def _cost_of_columns(
+    x: Float[np.ndarray, "n d"],
+    values: Float[np.ndarray, " n"],
+    network: Architecture,
+    warp: Bilog | None,
+) -> float:
+    """The same for the NTK GP with a scale for each column."""
+    return cost_of(x, values, _wide(network), warp, noisy=False, ard=True)[0]
+
+
+def _wide(network: Architecture) -> InfiniteWidthMLP:
+    assert isinstance(network, MLP)
+    return InfiniteWidthMLP.of(network)

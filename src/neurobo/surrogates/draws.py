@@ -16,8 +16,10 @@ import numpy as np
 from jax import Array
 from jaxtyping import Float
 
+from neurobo.compilation import compiled
 from neurobo.data.observations import Data
 from neurobo.networks.architectures import Architecture, Gamma, Theta
+from neurobo.networks.keys import split
 from neurobo.training.gauss_newton import gauss_newton, gauss_newton_batch, linear
 from neurobo.training.gradient_descent import ADAM_STEPS, adam, sgd
 from neurobo.training.problem import Fit, TrainingProblem
@@ -68,7 +70,7 @@ class Draw:
         return values if self.offset is None else self.offset + values
 
 
-@partial(jax.jit, static_argnames=("network", "dim"))
+@compiled(static="network dim")
 def random_network(network: Architecture, key: Array, dim: int) -> Theta:
     return network.init(key, dim)
 
@@ -78,12 +80,12 @@ def normal(key: Array, n: int) -> Float[np.ndarray, " n"]:
     return np.asarray(_normal(key, -(-n // 1024) * 1024))[:n]
 
 
-@partial(jax.jit, static_argnames="length")
+@compiled(static="length")
 def _normal(key: Array, length: int) -> Float[Array, " n"]:
     return jax.random.normal(key, (length,))
 
 
-@jax.jit
+@compiled
 def values_of(function: Callable[[Array], Array], x: Float[Array, "n d"]) -> Float[Array, " n"]:
     """Of any function that is a pytree, compiled."""
     return function(x)
@@ -131,10 +133,10 @@ def draws(keys: Sequence[Array], data: Data, recipe: Recipe) -> list[tuple[Draw,
     problems: list[TrainingProblem] = []
     extra: list[tuple[Network | Tangent, ...]] = []
     for key in keys:
-        start_key, other_key, noise_key = jax.random.split(key, 3)
+        start_key, other_key, noise_key = split(key, 3)
         start = random_network(network, start_key, dim)
         if linear_only:  # θ'0
-            tangent_key = jax.random.split(key, 4)[3]
+            tangent_key = split(key, 4)[3]
             rows = TangentRows(network, g, x, random_network(network, tangent_key, dim))
         # Lines 3 and 5: Σ (y' - ν f - ν δ)² + σ²ν² ‖θ-θ0‖² is ν² times (*) with targets y'/ν - δ.
         targets = data.y / recipe.scale

@@ -13,6 +13,7 @@ from jaxtyping import Float
 
 from neurobo.data.observations import Data
 from neurobo.networks.architectures import Architecture, Gamma, Theta
+from neurobo.networks.keys import fold_in, split
 from neurobo.surrogates.draws import Draw, Recipe, draw, draws
 from neurobo.training.gauss_newton import stacked
 
@@ -53,10 +54,10 @@ class EnsembleSurrogate:
     members: int
 
     def fit(self, key: Array, data: Data) -> Ensemble:
-        keys, recipe = jax.random.split(key, self.members), self.recipe(data)
+        keys, recipe = split(key, self.members), self.recipe(data)
         members = stacked([fit.theta for _, fit in draws(list(keys), data, recipe)])
         scale = jnp.asarray(np.asarray(recipe.scale, dtype=float))
         return Ensemble(recipe.network, jnp.asarray(recipe.gamma), scale, members)
 
     def sample(self, key: Array, data: Data, number: int) -> Draw:
-        return draw(jax.random.fold_in(key, number), data, self.recipe(data))[0]
+        return draw(fold_in(key, number), data, self.recipe(data))[0]

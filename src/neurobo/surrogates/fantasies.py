@@ -6,7 +6,6 @@ The search excludes the points themselves (`search/exclusion.py`).
 
 from __future__ import annotations
 
-import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from jaxtyping import Float
@@ -28,4 +27,4 @@ def with_fantasies(surrogate: Surrogate[P], key: Array, data: Data) -> tuple[Dat
 def means_at_pending(posterior: Posterior, data: Data) -> Float[np.ndarray, " k"]:
     k = len(data.pending)
     padded = Data.pad(data.pending, np.zeros(k)).x
-    return np.asarray(mean_at(posterior, jnp.asarray(padded)))[:k]
+    return np.asarray(mean_at(posterior, padded))[:k]

@@ -1,4 +1,4 @@
-"""The wide limit itself: an exact Gaussian process with the kernel of an infinite network.
+"""The infinitely wide network: an exact Gaussian process with the kernel of an infinite network.
 
 It is what the finite networks approach as they get wider, without training anything. Everything is
 a pytree in units of the standardised objective, padded like the data.
@@ -7,7 +7,6 @@ a pytree in units of the standardised objective, padded like the data.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -16,10 +15,13 @@ from jax import Array
 from jax.scipy.linalg import solve_triangular
 from jaxtyping import Float
 
+from neurobo.compilation import compiled
 from neurobo.data.observations import Data
-from neurobo.networks.architectures import Gamma
+from neurobo.networks.additive import Additive
+from neurobo.networks.architectures import Architecture, Gamma
 from neurobo.networks.infinite_width import InfiniteWidthMLP
 from neurobo.networks.input_maps import on_sphere
+from neurobo.networks.keys import fold_in, split
 from neurobo.networks.mlp import MLP
 from neurobo.surrogates.draws import Network, Tangent, normal, random_network
 from neurobo.surrogates.gaussian_conditioning import matheron_weights, remaining_sd
@@ -29,8 +31,6 @@ from neurobo.training import landmarks
 
 PRIOR_WIDTH = 4096
 """Width of the network whose tangent stands for a draw from the prior."""
-ADDITIVE_WIDTH = 512
-"""The same for each column of an additive one."""
 
 
 @jax.tree_util.register_dataclass
@@ -83,7 +83,7 @@ class GP:
         return prior - half @ half.T
 
 
-@partial(jax.jit, static_argnames="wide")
+@compiled(static="wide")
 def _condition(
     wide: InfiniteWidthMLP, gamma: Array, scales: Array, scale: Array, noise: Array,
     x: Array, y: Array, mask: Array,
@@ -97,7 +97,7 @@ def _condition(
     return GP(wide, gamma, scales, scale, noise, x, mask, whiten, weights)
 
 
-@partial(jax.jit, static_argnames="wide")
+@compiled(static="wide")
 def _condition_many(
     wide: InfiniteWidthMLP, gamma: Array, scales: Array, scale: Array, noise: Array,
     x: Array, y: Array, mask: Array, chosen: Array,
@@ -115,27 +115,11 @@ def condition(data: Data, wide: InfiniteWidthMLP, hyper: Hyper) -> GP:
     """The posterior given the data."""
     chosen = landmarks.choose(data.y, data.mask)
     numbers = (hyper.gamma, hyper.scales, hyper.scale, hyper.noise)
-    arrays = (jnp.asarray(np.asarray(v, dtype=float)) for v in numbers)
-    data_arrays = (jnp.asarray(v) for v in (data.x, data.y, data.mask))
+    arrays = (np.asarray(v, dtype=float) for v in numbers)
+    data_arrays = data.x, data.y, data.mask
     if chosen is not None:
         return _condition_many(wide, *arrays, *data_arrays, jnp.asarray(chosen))
     return _condition(wide, *arrays, *data_arrays)
-
-
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class Additive:
-    """x -> the sum of a function of each column, over √d."""
-
-    parts: tuple[Network | Tangent, ...]
-    """One for each column."""
-
-    def __call__(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        total = sum(part(x[:, i : i + 1]) for i, part in enumerate(self.parts))
-        return total / jnp.sqrt(len(self.parts))
-
-
-Prior = Network | Tangent | Additive
 
 
 @jax.tree_util.register_dataclass
@@ -144,16 +128,16 @@ class GPDraw:
     """x -> one function drawn from the posterior: a draw from the prior, corrected by the data."""
 
     gp: GP
-    prior: Prior
+    prior: Network | Tangent
     weights: Float[Array, " N"]
 
     def __call__(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
         return self.gp.scale * self.prior(self.gp.seen(x)) + self.gp.cross(x) @ self.weights
 
 
-@jax.jit
+@compiled
 def _correct(
-    gp: GP, prior: Prior, x: Array, y: Array, mask: Array, epsilon: Array
+    gp: GP, prior: Network | Tangent, x: Array, y: Array, mask: Array, epsilon: Array
 ) -> Float[Array, " N"]:
     """(ν² Θ + σ² I)⁻¹ (y + σ ε - ν f(X)): Matheron's rule."""
     seen = gp.scale * prior(gp.seen(x)) + jnp.sqrt(gp.noise) * epsilon
@@ -168,34 +152,29 @@ def draw(key: Array, gp: GP, data: Data) -> GPDraw:
     covariance is the kernel exactly for one hidden layer, and up to 1/width for more, so the draw
     has the exact posterior mean and covariance; only its higher moments depend on the width.
     """
-    start, direction, noise = jax.random.split(key, 3)
-    columns = data.x.shape[1]
-    prior: Prior
-    if gp.wide.additive:
-        keys = zip(
-            jax.random.split(start, columns), jax.random.split(direction, columns), strict=True
-        )
-        prior = Additive(tuple(_prior(gp, *pair, 1) for pair in keys))
+    start, direction, noise = split(key, 3)
+    network, dim = _prior_network(gp.wide, data.x.shape[1]), data.x.shape[1] + gp.wide.sphere
+    theta0 = random_network(network, start, dim)
+    prior: Network | Tangent
+    if gp.wide.kind == "ntk":
+        prior = Tangent(network, gp.gamma, theta0, random_network(network, direction, dim))
     else:
-        prior = _prior(gp, start, direction, columns + gp.wide.sphere)
+        prior = Network(network, gp.gamma, theta0)
     epsilon = normal(noise, len(data.y))
     arrays = (jnp.asarray(v) for v in (data.x, data.y, data.mask, epsilon))
     return GPDraw(gp, prior, _correct(gp, prior, *arrays))
 
 
-def _prior(gp: GP, start: Array, direction: Array, dim: int) -> Network | Tangent:
-    """A draw from the prior as a function of so many columns."""
-    width = PRIOR_WIDTH if not gp.wide.additive else ADDITIVE_WIDTH
-    network = MLP(width, gp.wide.depth, gp.wide.activation)
-    theta0 = random_network(network, start, dim)
-    if gp.wide.kind == "ntk":
-        return Tangent(network, gp.gamma, theta0, random_network(network, direction, dim))
-    return Network(network, gp.gamma, theta0)
+def _prior_network(wide: InfiniteWidthMLP, columns: int) -> Architecture:
+    """The finite network whose tangent has this kernel."""
+    if not wide.additive:
+        return MLP(PRIOR_WIDTH, wide.depth, wide.activation)
+    return Additive(PRIOR_WIDTH - PRIOR_WIDTH % columns, wide.activation)  # each column has as many
 
 
 @dataclass(frozen=True)
 class GPSurrogate:
-    """The wide limit with these hyper-parameters, which pending points do not change."""
+    """The Gaussian process with these hyper-parameters, which pending points do not change."""
 
     wide: InfiniteWidthMLP
     hyper: Hyper
@@ -205,4 +184,4 @@ class GPSurrogate:
         return condition(data, self.wide, self.hyper)
 
     def sample(self, key: Array, data: Data, number: int) -> GPDraw:
-        return draw(jax.random.fold_in(key, number), self.fit(key, data), data)
+        return draw(fold_in(key, number), self.fit(key, data), data)

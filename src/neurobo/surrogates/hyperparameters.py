@@ -10,7 +10,7 @@ Logarithms = tuple[float, ...]
 
 @dataclass(frozen=True)
 class Hyper:
-    """What the evidence says, in units of the standardised objective."""
+    """What the marginal likelihood chooses, in units of the standardised objective."""
 
     gamma: tuple[float, float]
     """σ_w and σ_b."""

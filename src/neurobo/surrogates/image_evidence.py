@@ -1,5 +1,5 @@
 """Hyper-parameters by evidence for networks of images, with the kernel of one finite network: that
-of the wide limit is not known."""
+of an infinitely wide one is not known."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from neurobo.networks.cnn import CNN
 from neurobo.surrogates.draws import random_network
 from neurobo.surrogates.hyperparameters import Hyper
 from neurobo.surrogates.kernel_spectrum import of_kernel
-from neurobo.training.residuals import ValueRows
+from neurobo.training.residuals import ValueRows, gram_of
 
 GAMMAS = ((1.5, 0.1), (1.5, 1.0), (3.0, 0.1))
 """σ_w and σ_b that the evidence chooses from."""
@@ -41,7 +41,4 @@ def _kernel(
     rows = ValueRows(network, jnp.asarray(gamma), jnp.asarray(x))
     # Any network will do: this only asks how large the kernels of such networks are.
     theta = random_network(network, jax.random.key(0), x.shape[1])
-    return np.asarray(_gram(rows, theta))
-
-
-_gram = jax.jit(lambda rows, theta: rows.gram(theta))
+    return np.asarray(gram_of(rows, theta))

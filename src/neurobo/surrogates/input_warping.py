@@ -1,4 +1,4 @@
-"""Input warping: columns stretched at one end so that wide networks explain the values best.
+"""Input warping: columns expanded at one end so that wide networks explain the values best.
 
 A learning rate between 1e-5 and 0.1 matters by its logarithm; who forgets to say so leaves nearly
 all that happens to a thousandth of the range. The strength t of each column's warping is found with
@@ -15,6 +15,7 @@ import numpy as np
 from jax import Array
 from jaxtyping import Float
 
+from neurobo.compilation import compiled
 from neurobo.data.content_cache import cached
 from neurobo.data.observations import Data
 from neurobo.networks.infinite_width import InfiniteWidthMLP
@@ -62,7 +63,7 @@ class InputWarping:
         return np.array(self.strengths)
 
 
-_warped = jax.jit(warped)
+_warped = compiled(warped)
 
 
 @jax.tree_util.register_dataclass
@@ -80,7 +81,7 @@ class WarpedFunction:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class WarpedPosterior:
-    """What is believed about x warped."""
+    """The posterior at warped x."""
 
     posterior: Posterior
     strengths: Float[Array, " d"]
@@ -105,7 +106,15 @@ def input_warping_for(
     return choose(some.x[rows], some.y[rows], wide, plain, noisy=data.noisy)
 
 
-@cached
+def gain(x: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"], wide: InfiniteWidthMLP) -> float:
+    """By how much warped columns raise the logarithm of the evidence; 0: they are best as they
+    are."""
+    if len(y) <= 4 + 2 * x.shape[1]:
+        return 0.0
+    plain = marginal_likelihood.search(Data.pad(x, y), wide, ard=True)
+    return _gain_and_warping(x, y, wide, tuple(plain.tolist()), noisy=False)[0]
+
+
 def choose(
     x: Float[np.ndarray, "n d"],
     y: Float[np.ndarray, " n"],
@@ -115,6 +124,18 @@ def choose(
     noisy: bool,
 ) -> InputWarping | None:
     """The t of the highest evidence, found from the hyper-parameters without any."""
+    return _gain_and_warping(x, y, wide, plain, noisy=noisy)[1]
+
+
+@cached
+def _gain_and_warping(
+    x: Float[np.ndarray, "n d"],
+    y: Float[np.ndarray, " n"],
+    wide: InfiniteWidthMLP,
+    plain: tuple[float, ...],
+    *,
+    noisy: bool,
+) -> tuple[float, InputWarping | None]:
     data = replace(Data.pad(x, y), noisy=noisy)
     values = [len(np.unique(column)) for column in data.points.T]
     most = np.where(np.array(values) > 2, LARGEST, 0.0)  # two values have nothing between them
@@ -127,7 +148,8 @@ def choose(
     ]
     costs = [marginal_likelihood.cost(data, wide, p) for p in found]
     penalty = len(values) * np.log(len(y)) / 2  # what so many numbers more explain by chance (BIC)
-    if not min(costs) + penalty < marginal_likelihood.cost(data, wide, start):
-        return None
+    gained = marginal_likelihood.cost(data, wide, start) - (min(costs) + penalty)
+    if not gained > 0:
+        return 0.0, None
     logs, strengths = np.split(found[int(np.argmin(costs))], [len(plain)])
-    return InputWarping(tuple(strengths.tolist()), tuple(logs.tolist()))
+    return float(gained), InputWarping(tuple(strengths.tolist()), tuple(logs.tolist()))

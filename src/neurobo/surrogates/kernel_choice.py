@@ -1,4 +1,4 @@
-"""Do parameters interact? The marginal likelihood tells, and the wide limit follows it.
+"""Do parameters interact? The marginal likelihood chooses the kernel.
 
 A network of all parameters on a sphere is the default. Where parameters do not interact, a sum of
 networks of one parameter each learns from few observations what a joint one cannot: in three

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from jaxtyping import Float
 
+from neurobo.compilation import compiled
 from neurobo.data.observations import Data
 from neurobo.networks.architectures import Architecture, Gamma, Layer, Theta
+from neurobo.networks.keys import fold_in, split
 from neurobo.surrogates.draws import Draw, Network, Recipe, draw, normal
 from neurobo.training.gauss_newton import linear
 from neurobo.training.problem import TrainingProblem
@@ -35,7 +35,7 @@ class BayesianLastLayer:
         fitted, _ = draw(key, data, recipe)  # from the run's one random start
         trained = fitted.parts[0]
         assert isinstance(trained, Network)
-        start_key, noise_key = jax.random.split(jax.random.fold_in(key, number))
+        start_key, noise_key = split(fold_in(key, number))
         hidden = _hidden(self.network, trained.theta, trained.gamma, jnp.asarray(data.x))
         # The prior variance is that of the plain features; ours are divided by their number.
         scale = np.sqrt(self.prior * hidden.shape[1]) / self.gamma[0]
@@ -54,7 +54,7 @@ class BayesianLastLayer:
         return Draw(jnp.asarray(scale), fitted.scales, parts)
 
 
-@partial(jax.jit, static_argnames="network")
+@compiled(static="network")
 def _hidden(
     network: Architecture, theta: Theta, gamma: Gamma, x: Float[Array, "n d"]
 ) -> Float[Array, "n m"]:

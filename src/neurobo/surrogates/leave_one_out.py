@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
-
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from jaxtyping import Float
 
+from neurobo.compilation import compiled
 from neurobo.data.observations import Data
 from neurobo.networks.infinite_width import InfiniteWidthMLP
 
@@ -17,7 +15,7 @@ GRID = np.arange(0.5, 5.01, 0.5)
 """γ in the "Be Greedy" paper: [0.5, 5]."""
 
 
-@partial(jax.jit, static_argnames="wide")
+@compiled(static="wide")
 def _left_out(
     gamma: Array, x: Array, y: Array, mask: Array, wide: InfiniteWidthMLP
 ) -> Float[Array, ""]:
@@ -31,7 +29,7 @@ def _left_out(
 
 
 def by_leaving_out(data: Data, wide: InfiniteWidthMLP) -> float:
-    """The γ = σ_w = σ_b of the paper's range whose wide limit predicts left-out values best."""
+    """The γ = σ_w = σ_b of the paper's range whose wide network predicts left-out values best."""
     arrays = [jnp.asarray(v) for v in (data.x, data.y, data.mask)]
     errors = [float(_left_out(jnp.asarray(g), *arrays, wide)) for g in GRID]
     return float(GRID[int(np.argmin(np.nan_to_num(errors, nan=np.inf)))])

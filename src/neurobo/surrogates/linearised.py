@@ -8,7 +8,6 @@ U = λ I + Σ g gᵀ the variance is ν² λ gᵀ U⁻¹ g, which needs no p × 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -16,9 +15,11 @@ import numpy as np
 from jax import Array
 from jaxtyping import Float
 
+from neurobo.compilation import compiled
 from neurobo.data.content_cache import content
 from neurobo.data.observations import Data
 from neurobo.networks.architectures import Architecture, Gamma, Theta
+from neurobo.networks.keys import fold_in, split
 from neurobo.surrogates import draws
 from neurobo.surrogates.draws import Draw, Network, Recipe, Tangent, normal, random_network
 from neurobo.surrogates.gaussian_conditioning import matheron_weights, remaining_sd
@@ -85,12 +86,12 @@ class Diagonal(LinearisedPosterior):
         return self.mean(x), self.nu * jnp.sqrt(self.ridge * size)
 
 
-@partial(jax.jit, static_argnames="network")
+@compiled(static="network")
 def tangent_kernel(network: Architecture, gamma: Gamma, theta: Theta, a: Array, b: Array) -> Array:
     return network.tangent_kernel(theta, gamma, a, b)
 
 
-@partial(jax.jit, static_argnames="network")
+@compiled(static="network")
 def _explained(
     network: Architecture, gamma: Gamma, theta: Theta, ridge: Array, x: Array, mask: Array,
     chosen: Array,
@@ -118,7 +119,7 @@ def _whiten(
     return np.pad(found, (0, len(known.x) - known.n))
 
 
-@partial(jax.jit, static_argnames="network")
+@compiled(static="network")
 def _inverse_diagonal(
     network: Architecture, gamma: Gamma, theta: Theta, ridge: Array, x: Array, mask: Array
 ) -> Theta:
@@ -156,12 +157,12 @@ def around(
     return Exact(*common, x[chosen], mask[chosen], found.root, found.gain, found.missing)
 
 
-@jax.jit
+@compiled
 def _scaled(direction: Theta, inverse: Theta, ridge: Array) -> Theta:
     return jax.tree.map(lambda z, u: z * jnp.sqrt(ridge * u), direction, inverse)
 
 
-@jax.jit
+@compiled
 def _conditioned(found: Exact, start: Theta, epsilon: Float[Array, " N"]) -> Theta:
     """A draw from N(0, λ U⁻¹), from one of N(0, I) and noise: Matheron's rule."""
     seen = TangentRows(found.network, found.gamma, found.seen, found.theta).values(start)
@@ -174,7 +175,7 @@ def _conditioned(found: Exact, start: Theta, epsilon: Float[Array, " N"]) -> The
 
 def draw(key: Array, found: Exact | Diagonal) -> Draw:
     """One function: the mean plus ν ⟨g(x), w⟩ with w ~ N(0, λ U⁻¹)."""
-    start_key, noise_key = jax.random.split(key)
+    start_key, noise_key = split(key)
     start = random_network(found.network, start_key, len(found.function.scales))
     if isinstance(found, Diagonal):
         direction = _scaled(start, found.inverse, found.ridge)
@@ -201,4 +202,4 @@ class LinearisedNetwork:
         return around(mean, data, nu=self.nu, ridge=self.ridge, diagonal=self.diagonal)
 
     def sample(self, key: Array, data: Data, number: int) -> Draw:
-        return draw(jax.random.fold_in(key, number), self.fit(key, data))
+        return draw(fold_in(key, number), self.fit(key, data))

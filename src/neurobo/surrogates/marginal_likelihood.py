@@ -1,7 +1,8 @@
 """Hyper-parameters by evidence: the marginal likelihood of the data under a wide network.
 
-In the wide limit a network drawn and trained is a Gaussian process whose kernel is known, so that
-γ, the scale of the function, the noise and the scales of the inputs have a likelihood:
+In the limit of infinite width a network drawn and trained is a Gaussian process whose kernel is
+known, so that γ, the scale of the function, the noise and the scales of the inputs have a
+likelihood:
 
     y ~ N(0, ν² Θ_γ(s ∘ x, s ∘ x) + σ² I)
 
@@ -11,7 +12,6 @@ It is maximised together with priors (MAP) that matter only while observations a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import jax
@@ -22,6 +22,7 @@ from jaxtyping import Float
 from scipy.linalg.lapack import dpotrf, dpotri, dtrtrs
 from scipy.optimize import minimize as scipy_minimize
 
+from neurobo.compilation import compiled
 from neurobo.data.observations import Data
 from neurobo.networks.infinite_width import InfiniteWidthMLP
 from neurobo.networks.information import information_gain
@@ -54,7 +55,7 @@ JITTER = 1e-9
 """Relative to the function's variance: what keeps duplicates from breaking the factorisation."""
 
 
-@partial(jax.jit, static_argnames="wide")
+@compiled(static="wide")
 def _unit_kernel(p: Array, x: Array, mask: Array, wide: InfiniteWidthMLP) -> Float[Array, "N N"]:
     """The kernel, scaled to a mean variance of 1 over the observations."""
     columns = x.shape[1]
@@ -66,7 +67,7 @@ def _unit_kernel(p: Array, x: Array, mask: Array, wide: InfiniteWidthMLP) -> Flo
     return kernel * jnp.sum(mask) / jnp.sum(variance * mask)
 
 
-@partial(jax.jit, static_argnames="wide")
+@compiled(static="wide")
 def _pull(
     p: Array, x: Array, mask: Array, weight: Array, wide: InfiniteWidthMLP
 ) -> Float[Array, " k"]:
@@ -74,7 +75,7 @@ def _pull(
     return jax.grad(lambda q: jnp.sum(weight * _unit_kernel(q, x, mask, wide)))(p)
 
 
-@partial(jax.jit, static_argnames="wide")
+@compiled(static="wide")
 def _mean_variance(
     gamma: Array, scales: Array, x: Array, mask: Array, wide: InfiniteWidthMLP
 ) -> Float[Array, ""]:

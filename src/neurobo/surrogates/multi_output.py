@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -24,10 +23,12 @@ from jax import Array
 from jax.scipy.linalg import solve_triangular
 from jaxtyping import Float, Int
 
+from neurobo.compilation import compiled
 from neurobo.data.content_cache import cached
 from neurobo.data.observations import Data
 from neurobo.networks.architectures import Architecture, Gamma, Theta
 from neurobo.networks.infinite_width import InfiniteWidthMLP
+from neurobo.networks.keys import fold_in
 from neurobo.networks.mlp import MLP
 from neurobo.surrogates import hyperparameters, kernel_spectrum, refit_schedule
 from neurobo.surrogates.draws import random_network, solve
@@ -35,7 +36,7 @@ from neurobo.surrogates.gaussian_conditioning import remaining_sd
 from neurobo.training import landmarks
 from neurobo.training.gauss_newton import stacked
 from neurobo.training.problem import JITTER, TrainingProblem
-from neurobo.training.residuals import ValueRows
+from neurobo.training.residuals import ValueRows, gram_of
 
 
 @jax.tree_util.register_dataclass
@@ -99,14 +100,8 @@ class FixedHyper(NamedTuple):
     gamma: tuple[float, float]
     noise: float
 
-
-def hyper_for(
-    known: Sequence[Data], network: Architecture, fixed: FixedHyper | None
-) -> MultiOutputHyper:
-    """Those given, or by evidence."""
-    if fixed is None:
-        return shared_hyper(known, network)
-    return MultiOutputHyper(fixed.gamma, np.ones(len(known)), np.full(len(known), fixed.noise))
+    def of(self, count: int) -> MultiOutputHyper:
+        return MultiOutputHyper(self.gamma, np.ones(count), np.full(count, self.noise))
 
 
 def learn(
@@ -115,11 +110,12 @@ def learn(
     network: Architecture,
     *,
     solver: str = "gauss-newton",
-    fixed: FixedHyper | None = None,
+    hyper: MultiOutputHyper | None = None,
 ) -> MultiOutput:
-    """From data with the same points and other values, and perhaps pending points."""
+    """From data with the same points and other values, and perhaps pending points; with these
+    hyper-parameters, or by evidence."""
     data = known[0]
-    hyper = hyper_for(known, network, fixed)
+    hyper = shared_hyper(known, network) if hyper is None else hyper
     ridges = hyper.noises / hyper.scales**2
     gamma, x = jnp.asarray(hyper.gamma), jnp.asarray(data.x)
     start = random_network(network, key, data.x.shape[1])
@@ -148,10 +144,12 @@ def learn(
     )
 
 
-_values = jax.jit(lambda rows, theta: rows.values(theta))
+@compiled
+def _values(rows: ValueRows, theta: Theta) -> Float[Array, " n"]:
+    return rows.values(theta)
 
 
-@partial(jax.jit, static_argnames="network")
+@compiled(static="network")
 def _uncertainty(
     network: Architecture,
     gamma: Gamma,
@@ -212,8 +210,19 @@ class OneOutputNetwork:
     fixed: FixedHyper | None = None
 
     def fit(self, key: Array, data: Data) -> OneOutput:
-        name = jax.random.fold_in(key, data.n)
-        return OneOutput(learn(name, [data], self.network, solver=self.solver, fixed=self.fixed))
+        name = fold_in(key, data.n)
+        return OneOutput(
+            learn(name, [data], self.network, solver=self.solver, hyper=self.hyper(data))
+        )
+
+    def hyper(self, data: Data) -> MultiOutputHyper | None:
+        """Those given, or those of the NTK GP by evidence. None: no NTK GP is known."""
+        if self.fixed is not None:
+            return self.fixed.of(1)
+        if not isinstance(self.network, MLP):
+            return None
+        found = refit_schedule.scheduled(data, InfiniteWidthMLP.of(self.network))
+        return MultiOutputHyper(found.gamma, np.array([found.scale]), np.array([found.noise]))
 
 
 # Hyper-parameters -------------------------------------------------------------------------------
@@ -255,20 +264,17 @@ def spectrum(
     if isinstance(network, MLP):
         wide = InfiniteWidthMLP.of(network)
         kernel = _wide_kernel(wide, jnp.asarray(gamma), jnp.asarray(points))
-    else:  # of networks whose wide limit is not known, any one shows how large kernels are
+    else:  # of networks whose NTK GP is not known, any one shows how large kernels are
         start = random_network(network, jax.random.key(0), x.shape[1])
         rows = ValueRows(network, jnp.asarray(gamma), jnp.asarray(points))
-        kernel = _gram(rows, start)
+        kernel = gram_of(rows, start)
     kernel = np.asarray(kernel)[: len(x), : len(x)]
     size = float(np.trace(kernel)) / len(x)
     values, vectors = np.linalg.eigh(kernel / size)
     return np.maximum(values, 0.0), vectors, size
 
 
-_gram = jax.jit(lambda rows, theta: rows.gram(theta))
-
-
-@partial(jax.jit, static_argnames="wide")
+@compiled(static="wide")
 def _wide_kernel(
     wide: InfiniteWidthMLP, gamma: Array, x: Float[Array, "n d"]
 ) -> Float[Array, "n n"]:

@@ -16,6 +16,7 @@ with a > 0 are warped alike.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -37,6 +38,14 @@ PENALTY = 2.0
 
 HIGH = 0.9
 """The quantile that logarithms from above refer to."""
+
+
+@runtime_checkable
+class Warping(Protocol):
+    """A rising function of values."""
+
+    def __call__(self, values: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]: ...
+    def log_slope(self, values: Float[np.ndarray, " n"]) -> float: ...
 
 
 @dataclass(frozen=True)
@@ -127,16 +136,17 @@ def cost_of(
     x: Float[np.ndarray, "n d"],
     values: Float[np.ndarray, " n"],
     wide: InfiniteWidthMLP,
-    warp: OutputWarping,
+    warp: Warping | None,
     *,
     noisy: bool,
     ard: bool = False,
 ) -> tuple[float, Float[np.ndarray, " k"]]:
-    """Minus the logarithm of the evidence of values that are warped like this, and the logarithms
-    of the hyper-parameters that it is highest for."""
-    warped = warp(values)
+    """Minus the logarithm of the evidence of values that are warped like this (None: as they are),
+    and the logarithms of the hyper-parameters that it is highest for."""
+    warped = values if warp is None else warp(values)
     scale = Scale.of(warped)
     data = replace(Data.pad(x, scale(warped)), noisy=noisy)
     p = marginal_likelihood.search(data, wide, ard=ard)
     cost = marginal_likelihood.cost(data, wide, p)
-    return cost - warp.log_slope(values) - scale.log_slope(warped), p
+    slope = 0.0 if warp is None else warp.log_slope(values)
+    return cost - slope - scale.log_slope(warped), p

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol, TypeVar, runtime_checkable
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from jaxtyping import Float
 
+from neurobo.compilation import compiled
 from neurobo.data.observations import Data
 
 Function = Callable[[Float[Array, "n d"]], Float[Array, " n"]]
@@ -50,14 +49,14 @@ class SamplingSurrogate(Surrogate[P_co], Protocol[P_co]):
         ...
 
 
-@jax.jit
+@compiled
 def mean_at(posterior: Posterior, x: Float[Array, "n d"]) -> Float[Array, " n"]:
     return posterior.mean(x)
 
 
 def means(posterior: Posterior, data: Data) -> Float[np.ndarray, " n"]:
     """The means at the observations."""
-    return np.asarray(mean_at(posterior, jnp.asarray(data.x)))[: data.n]
+    return np.asarray(mean_at(posterior, data.x))[: data.n]
 
 
 def lowest_mean(posterior: Posterior, data: Data) -> Float[np.ndarray, ""]:
@@ -67,5 +66,5 @@ def lowest_mean(posterior: Posterior, data: Data) -> Float[np.ndarray, ""]:
         return np.asarray(np.min(means(posterior, data)[data.eligible]))
     n = len(data.incumbents)
     moved = Data.pad(data.incumbents, np.zeros(n)).x
-    found = np.asarray(mean_at(posterior, jnp.asarray(moved)))[:n]
+    found = np.asarray(mean_at(posterior, moved))[:n]
     return np.asarray(np.min(found[data.eligible[data.eligible < n]]))

@@ -23,6 +23,7 @@ import numpy as np
 from jax import Array
 from jaxtyping import Bool, Float, Int
 
+from neurobo.compilation import compiled
 from neurobo.networks.architectures import Theta
 from neurobo.training import landmarks
 from neurobo.training.problem import (
@@ -75,7 +76,7 @@ def _chosen_rows(problem: TrainingProblem, turn: int) -> Int[np.ndarray, " m"] |
     return landmarks.choose(np.asarray(problem.targets), np.asarray(problem.weights), turn)
 
 
-@jax.jit
+@compiled
 def _step(
     problem: TrainingProblem, state: State, chosen: Int[Array, " m"] | None = None
 ) -> tuple[State, Array]:
@@ -152,7 +153,11 @@ def gauss_newton(
 
 
 _MANY = TrainingProblem(None, 0, None, 0, 0)  # type: ignore[arg-type]  # axes that count problems
-_step_batch = jax.jit(jax.vmap(lambda problem, state: _step(problem, state), (_MANY, 0)))
+
+
+@compiled
+def _step_batch(problem: TrainingProblem, state: State) -> tuple[State, Array]:
+    return jax.vmap(lambda problem, state: _step(problem, state), (_MANY, 0))(problem, state)
 
 
 def _shared(problems: Sequence[TrainingProblem]) -> TrainingProblem:
@@ -201,7 +206,7 @@ def stacked(trees: Sequence[Any]) -> Any:
     return jax.tree.map(lambda *leaves: jnp.stack(leaves), *trees)
 
 
-@jax.jit
+@compiled
 def _chosen(first: Bool[Array, " k"], a: State, b: State) -> State:
     """One of two states for each problem."""
 
@@ -211,7 +216,7 @@ def _chosen(first: Bool[Array, " k"], a: State, b: State) -> State:
     return jax.tree.map(choose, a, b)
 
 
-@jax.jit
+@compiled
 def _linear(problems: TrainingProblem, chosen: Int[Array, " m"] | None) -> tuple[Theta, Loss]:
     rows, targets, weights, ridges, theta0 = problems
     ridge = ridges[0]

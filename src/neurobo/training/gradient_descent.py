@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import jax
@@ -11,6 +10,7 @@ import numpy as np
 import optax
 from jax import Array
 
+from neurobo.compilation import compiled
 from neurobo.networks.architectures import Theta
 from neurobo.training.problem import (
     Fit,
@@ -22,7 +22,7 @@ from neurobo.training.problem import (
 )
 
 
-@partial(jax.jit, static_argnames=("steps", "learning_rate"))
+@compiled(static="steps learning_rate")
 def _adam(problem: TrainingProblem, steps: int, learning_rate: float) -> tuple[Theta, Loss]:
     ridge = raised_ridge(problem.ridge, mean_size(problem, problem.theta0))
 
@@ -54,7 +54,7 @@ def adam(problem: TrainingProblem, *, steps: int = ADAM_STEPS, learning_rate: fl
     return Fit(theta, float(objective), float(residual), steps, bool(np.isfinite(objective)))
 
 
-@partial(jax.jit, static_argnames="penalised")
+@compiled(static="penalised")
 def _sgd(
     problem: TrainingProblem, rate: Array, steps: Array, batches: Array, penalised: bool
 ) -> tuple[Theta, Loss]:

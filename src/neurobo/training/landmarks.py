@@ -79,18 +79,21 @@ def explained(
 
     With L Lᵀ = M, A = L⁻¹ Cᵀ/σ and B = I + A Aᵀ the variance explained is kᵀ L⁻ᵀ (I - B⁻¹) L⁻¹ k.
     A diagonal of zero marks a row that does not count.
+
+    With A Aᵀ = U Λ Uᵀ, I - B⁻¹ = U Λ/(1 + Λ) Uᵀ. The difference itself is not computed: rounding
+    makes it indefinite where a kernel has a low rank and the noise is small.
     """
     half, factor, inner = sketch(columns, chosen)
     count = jnp.maximum(jnp.sum(diagonal > 0), 1)
     missing = jnp.sum(jnp.maximum(diagonal - jnp.sum(half**2, axis=1), 0.0)) / count
     sd = jnp.sqrt(noise + missing)
     unit = jnp.eye(len(factor))
-    b = jnp.linalg.cholesky(unit + inner / sd**2)
-    whiten = solve_triangular(factor, unit, lower=True)
-    # A little more than nothing, so that a direction about which nothing is known does no harm.
-    known = jnp.linalg.cholesky((1 + 1e-10) * unit - cho_solve((b, True), unit))
-    gain = whiten.T @ cho_solve((b, True), half.T) / sd**2
-    return Explained(known.T @ whiten, gain, missing / (jnp.sum(diagonal) / count))
+    values, vectors = jnp.linalg.eigh(inner / sd**2)
+    values = jnp.maximum(values, 0.0)  # rounding
+    turned = vectors.T @ solve_triangular(factor, unit, lower=True)  # Uᵀ L⁻¹
+    root = jnp.sqrt(values / (1 + values))[:, None] * turned
+    gain = (turned.T / (1 + values)) @ (vectors.T @ half.T) / sd**2
+    return Explained(root, gain, missing / (jnp.sum(diagonal) / count))
 
 
 def sketch(columns: Float[Array, "n m"], chosen: Int[Array, " m"]) -> Sketch:

@@ -17,6 +17,7 @@ from jax import Array
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Float, Int
 
+from neurobo.compilation import compiled
 from neurobo.networks.architectures import Architecture, Gamma, Layer, Theta, affine
 
 
@@ -29,6 +30,11 @@ class Rows(Protocol):
     def columns(self, theta: Theta, chosen: Int[Array, " m"]) -> Float[Array, "n m"]: ...
 
     def sizes(self, theta: Theta) -> Float[Array, " n"]: ...
+
+
+@compiled
+def gram_of(rows: Rows, theta: Theta) -> Float[Array, "n n"]:
+    return rows.gram(theta)
 
 
 @jax.tree_util.register_dataclass

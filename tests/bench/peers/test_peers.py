@@ -123,13 +123,12 @@ def test_mixed_spaces(name: str) -> None:
     assert len(asked) == N_ASKED
 
 
-@pytest.mark.filterwarnings("ignore:sampled at random")
 @pytest.mark.parametrize("name", every("conditional"))
 def test_conditional_spaces(name: str) -> None:
     """Every asked point has its active parameters and no others, in the order of the space."""
     tree = problem("conditional-tree-9")
-    optimiser = begin(name, Task(tree.space, 20, 12, 0, when=tree.when))
-    for params in map(tree.active, start(tree.space, 12, 0)):
+    optimiser = begin(name, Task(tree.space, 20, 12, 0))
+    for params in start(tree.space, 12, 0):
         optimiser.tell(params, tree.evaluate(params, np.random.default_rng(0)))
     asked = []
     for _ in range(6):
@@ -380,13 +379,12 @@ def test_optuna_stays_as_talkative_as_it_was(capfd: pytest.CaptureFixture[str]) 
         optuna.logging.set_verbosity(before)
 
 
-@pytest.mark.filterwarnings("ignore:sampled at random")
 @pytest.mark.parametrize("name", ["optuna-tpe:multivariate=true,group=true", "auto"])
 def test_samplers_see_conditional_trials_as_they_are(name: str) -> None:
     tree = problem("conditional-tree-9")
-    optimiser = begin(name, Task(tree.space, 20, 3, 0, when=tree.when))
+    optimiser = begin(name, Task(tree.space, 20, 3, 0))
     assert isinstance(optimiser, OptunaOptimiser)
-    told = [tree.active(p) for p in start(tree.space, 3, 0)]
+    told = list(start(tree.space, 3, 0))
     for params in told:
         optimiser.tell(params, Evaluation(1.0))
     told.append(optimiser.ask())

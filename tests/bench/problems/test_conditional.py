@@ -31,7 +31,7 @@ GOOD: dict[str, tuple[Params, float]] = {
 
 def points(given: Problem, n: int, seed: int = 0) -> list[Params]:
     unit = np.random.default_rng(seed).random((n, given.space.n_parameters))
-    return [given.active(given.space.decode(x)) for x in given.space.from_unit(unit)]
+    return [given.space.decode(x) for x in given.space.from_unit(unit)]
 
 
 @pytest.mark.parametrize("given", PROBLEMS, ids=lambda p: p.name)

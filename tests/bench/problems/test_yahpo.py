@@ -106,7 +106,7 @@ def test_the_space_comes_from_the_data_without_task_and_fidelity() -> None:
         "eta": FloatDistribution(0.001, 1.0, log=True),
         "rate_drop": FloatDistribution(0.0, 1.0),
     }
-    assert given.when == {
+    assert given.space.conditions.when == {
         "eta": {"booster": ["dart", "gbtree"]},
         "rate_drop": {"booster": ["dart"]},
     }

@@ -18,8 +18,8 @@ from neurobo.integrations.optuna import sampler as samplers
 from neurobo.integrations.optuna.attributes import RETRY_OF
 from neurobo.integrations.optuna.history import trials_of_study
 from neurobo.integrations.optuna.storage import opened
+from neurobo.running.retries import give_up
 from neurobo.space.search_space import Space
-from neurobo.studies.runner.lease import give_up
 from neurobo.suggestion import Proposal, next_point
 
 SPACE = {"n": neurobo.Int(0, 7), "c": neurobo.Categorical(["a", "b", "c", "d", "e", "f"])}

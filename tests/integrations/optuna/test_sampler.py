@@ -109,6 +109,18 @@ assert type(first) is neurobo.NeuroSampler
     subprocess.run([sys.executable, "-W", "ignore", "-c", program], check=True)
 
 
+def test_what_a_sampler_finds_out_while_it_works_is_not_stored() -> None:
+    """So that a sampler that an older version has stored lacks nothing."""
+    sampler = neurobo.NeuroSampler(seed=0)
+    stored = sampler.__getstate__()
+    found = neurobo.NeuroSampler.__new__(neurobo.NeuroSampler)
+    found.__setstate__(stored)
+    assert vars(found).keys() == vars(sampler).keys()
+    assert vars(sampler).keys() - stored.keys() == {
+        "_one_at_a_time", "_compiles_ahead", "_read", "_known", "_prepared",
+    }  # fmt: skip
+
+
 def test_a_pickled_sampler_goes_on_alike() -> None:
     study = _study(search_space=SPACE)
     study.optimize(_objective, n_trials=8)

@@ -27,7 +27,7 @@ def _minimize(storage: Any, space: Any = SPACE, n_trials: int = 2) -> Any:
     [
         ("study.db", "the storage 'study.db' cannot be used: it must be a URL such as sqlite:///"),
         ("sqlite:////no/such/folder/s.db", "must be in a folder, got /no/such/folder, which is no"),
-        ("redis://host", "there is no such kind of database"),
+        ("oracles://host", "there is no such kind of database"),
         ("mysql+no_such_driver://u:secret@host/db", r"mysql\+no_such_driver://u:\*\*\*@host/db"),
     ],
 )

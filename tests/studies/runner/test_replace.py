@@ -18,10 +18,12 @@ from neurobo.cli.app import app
 from neurobo.errors import InvalidInput, NeuroboError
 from neurobo.integrations.optuna.attributes import counting, replaced
 from neurobo.integrations.optuna.history import trials_of_study
+from neurobo.running.results import correct_result, tell_result
+from neurobo.running.retries import give_up
 from neurobo.running.workers import Outcome
 from neurobo.studies.file.reader import read_study
-from neurobo.studies.runner.ask_tell import ask_points, correct_result, tell_result
-from neurobo.studies.runner.lease import give_up, retry
+from neurobo.studies.runner.ask_tell import ask_points
+from neurobo.studies.runner.lease import retry
 from neurobo.studies.runner.store import open_study
 
 BROKEN = 'command = ["sh", "-c", "echo no licence >&2; exit 1", "{x}"]'
@@ -73,7 +75,7 @@ def test_a_retried_trial_is_no_failure_to_learn_from(tmp_path: Path) -> None:
     file = read(tmp_path, "", trials=4)
     opened = open_study(file)
     for point in ask_points(file, opened, 2):
-        tell_result(file, opened, point.id, Outcome(failure="cold"))
+        tell_result(opened, point.id, Outcome(failure="cold"))
     assert trials_of_study(opened, file.space).crashed == [True, True]
     assert retry(opened, file.space, [1]) == {1: 2}
     assert trials_of_study(opened, file.space).crashed == [True]
@@ -86,13 +88,13 @@ def test_a_retried_trial_that_is_lost_is_begun_again(tmp_path: Path) -> None:
     file = read(tmp_path, "", trials=4)
     opened = open_study(file)
     (point,) = ask_points(file, opened, 1)
-    tell_result(file, opened, 0, Outcome(failure="cold"))
+    tell_result(opened, 0, Outcome(failure="cold"))
     retry(opened, file.space, [0])
     (again,) = ask_points(file, opened, 1)
     assert give_up(opened, opened.trials[again.id], file.space, 1, "lost: its runner died")
     (third,) = ask_points(file, opened, 1)
     assert third.params == point.params
-    tell_result(file, opened, third.id, Outcome(1.0))
+    tell_result(opened, third.id, Outcome(1.0))
     assert [t.number for t in Tally.of(opened).trials] == [third.id]
     assert replaced(opened.trials) == {0: again.id, again.id: third.id}
 
@@ -203,7 +205,7 @@ def test_a_correction_keeps_what_else_is_known_of_its_trial(tmp_path: Path) -> N
     file = read(tmp_path, "")
     opened = open_study(file)
     ask_points(file, opened, 1)
-    tell_result(file, opened, 0, Outcome(1.0, attrs={"mesh": "fine"}))
+    tell_result(opened, 0, Outcome(1.0, attrs={"mesh": "fine"}))
     told = correct_result(opened, 0, Outcome(2.0))
     assert told.user_attrs == {"mesh": "fine", "correction_of": 0}
     assert told.params == opened.trials[0].params

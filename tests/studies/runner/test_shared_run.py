@@ -23,11 +23,13 @@ import neurobo
 from neurobo.analysis.tally import Tally
 from neurobo.integrations.optuna.attributes import FAILURE, void_numbers
 from neurobo.integrations.optuna.leases import LEASE, lease
-from neurobo.running.loop import ask, suggest_all
 from neurobo.running.progress import Silent
+from neurobo.running.results import successor
+from neurobo.running.retries import give_up
+from neurobo.running.suggesting import ask, suggest_all
 from neurobo.studies.file.study_file import StudyFile
 from neurobo.studies.runner import shared_run as runner
-from neurobo.studies.runner.lease import give_up, give_up_expired, new_trial, successor
+from neurobo.studies.runner.lease import give_up_expired, new_trial
 from neurobo.studies.runner.store import open_study
 
 TWO = "x = { low = -5.0, high = 5.0 }\nc = { choices = ['a', 'b', 'c'] }"
@@ -236,7 +238,10 @@ def test_ctrl_c_once_finishes_and_twice_stops_now(tmp_path: Path) -> None:
     states, why, notes = _interrupted(file, 1)
     assert states == ["COMPLETE", "COMPLETE"]
     assert why == "stopped after 2 of 50 trials"
-    assert notes == ["stopping: 1 running trial will be finished; Ctrl-C again stops now"]
+    assert notes == [
+        "evaluations run in processes of this machine, 1 at a time",
+        "stopping: 1 running trial will be finished; Ctrl-C again stops now",
+    ]
 
     _run(read(tmp_path / "twice", trials=1, goal=goal.format(0)))
     file = read(tmp_path / "twice", trials=50, goal=goal.format(30))

@@ -29,7 +29,7 @@ def shares(
     data: Data, proposers: Sequence[str], names: Sequence[str]
 ) -> Float[np.ndarray, " members"]:
     """The share of the turns that each member has earned. `proposers` says who proposed each
-    observation; empty: nobody knows."""
+    observation; empty: unknown."""
     tried, won = np.full(len(names), PRIOR), np.full(len(names), PRIOR * EXPECTED)
     places = np.empty(data.n)
     places[data.order] = np.arange(data.n)  # constraints considered

@@ -1,4 +1,4 @@
-"""Whom `auto` may ask for a suggestion, and when."""
+"""The members of the portfolio `auto`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NETWORK = NeuralGreedy()
 
 
 def _members(wide: NTKGP) -> dict[str, Member]:
-    """The wide limit with expected improvement, and draws of Neural Greedy."""
+    """The NTK Gaussian process with expected improvement, and samples of Neural Greedy."""
     return {
         "wide": Member(wide, local=False),
         "wide-local": Member(wide, local=True),
@@ -38,7 +38,7 @@ MEMBERS, MEMBERS_OF_MANY = _members(NTKGP()), _members(NTKGP(ard=False))
 PICTURES = {"network": Member(NETWORK, local=False)}
 """For candidates that are images: convolutional networks."""
 WIDE = NTKGP().wide
-"""What warpings are judged by."""
+"""The surrogate whose marginal likelihood chooses warpings."""
 
 
 def physics_member(laws: Laws) -> dict[str, Member]:

@@ -1,19 +1,20 @@
-"""`auto`: the default, for those who do not want to choose.
+"""`auto`: the default, a portfolio whose members take turns.
 
-No surrogate and no way to search is best everywhere: the wide limit with a scale for each column is
-precise where inputs matter unequally, a network extrapolates bowls and valleys, and near the best
-point a small region helps both in many dimensions. So members take turns.
+No surrogate and no search is best everywhere: the infinitely wide network with a scale for each
+column is precise where inputs matter unequally, a finite network extrapolates bowls and valleys,
+and a trust region around the best point helps both in many dimensions.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from jax import Array
 from jaxtyping import Float
 
+from neurobo.acquisition.constraints import Feasibility
 from neurobo.algorithm.auto import credit
 from neurobo.algorithm.auto.members import (
     MEMBERS,
@@ -54,24 +55,24 @@ class Context:
     middle: Float[np.ndarray, " columns"] | None = None
     """The middle of the box, if nothing was tried near it."""
     proposers: tuple[str, ...] = ()
-    """Which member proposed each observation; empty if nobody knows."""
+    """Which member proposed each observation; empty if unknown."""
 
 
 class Team(NamedTuple):
     members: dict[str, Member]
     warped: bool
-    """Whether they see observations warped. Laws are about values as they are, and images have no
-    wide limit here to judge a warping by."""
+    """Whether they see warped observations. Laws hold for the original values, and images have no
+    closed-form kernel here to compare warpings by."""
 
 
 class Seen(NamedTuple):
-    """Observations as members see them, and by which warping; None: as they are."""
+    """Observations as members see them, and the warpings; None: not warped."""
 
     data: Data
     warp: FittedWarping | None
     stretch: InputWarping | None
     kernel: KernelChoice | None = None
-    """Of the wide limit, if it is not the default."""
+    """Of the NTK Gaussian process, if it is not the default."""
 
     @property
     def start(self) -> Logarithms | None:
@@ -81,7 +82,7 @@ class Seen(NamedTuple):
 
 
 class View(NamedTuple):
-    """What one member sees, and by which algorithm it goes on."""
+    """What one member sees, and the algorithm it uses."""
 
     data: Data
     algorithm: Algorithm
@@ -90,32 +91,41 @@ class View(NamedTuple):
 
 @options
 class Auto:
-    """A portfolio: the wide limit everywhere and near the best point, and Neural Greedy near it;
-    PINN-BO where a law is known."""
+    """`auto`, the default: a portfolio of the NTK Gaussian process (global and in a trust region)
+    and Neural Greedy, with input and output warping chosen by marginal likelihood.
+
+    Members take turns. If `physics` is given, PINN-BO makes all suggestions; pools of images use a
+    convolutional network. Most users set `noisy` and nothing else.
+    """
 
     members: str = "wide+wide-local+network-local"
-    """Whose turn it is, again and again, with a plus between them; there is also "network", which
-    looks everywhere."""
+    """The members in the order of their turns, separated by a plus; a name may occur more than
+    once. "wide": NTK Gaussian process; "wide-local": the same in a trust region; "network-local":
+    Neural Greedy in a trust region; "network": Neural Greedy in the whole box."""
     credit: bool = False
-    """Whether members that do well get more turns, instead of one after the other."""
+    """Whether members whose suggestions improve the best value get more turns. False: rotation."""
     middle: bool = True
-    """Whether the middle of the box is tried first, if no point of the start is near it."""
+    """Whether the middle of the box is evaluated after the initial design, if no point of the
+    design is near it."""
     warp: bool = True
-    """Whether values are bent if that makes them easier to explain, as far as the evidence says."""
-    stretch: bool = True
-    """Whether parameters are stretched at one end if that makes values easier to explain: a
-    logarithm that nobody asked for."""
+    """Output warping: whether values of the objective and of constraints are warped by a logarithm
+    if the marginal likelihood prefers it."""
+    input_warping: bool = True
+    """Whether a parameter is warped by a logarithm if the marginal likelihood prefers it, which
+    compensates for a forgotten `log=True`. The old name `stretch` is accepted, too."""
     kernel: bool = True
-    """Whether the wide limit becomes a sum of networks of one parameter each if the evidence
-    clearly prefers that: parameters do not interact."""
+    """Whether the kernel becomes a sum of kernels of one parameter each if the marginal likelihood
+    clearly prefers it: parameters do not interact."""
     noisy: bool = False
-    """Say so if you know that the same point would give different values. Noise is then looked
-    for, and expected from the start; without, it is found if it cannot be overlooked. Members for
-    laws and images go by what they find themselves."""
+    """Whether the same point is known to give different values. True: noise is expected from the
+    start, trust regions follow expected values, and noisy expected improvement is averaged over
+    posterior samples. False means unknown: the noise variance is estimated from the results. The
+    members for laws and images estimate it in any case."""
 
     context: Context = given_later(default=Context())
 
     requires_physics = False
+    renamed: ClassVar = {"stretch": "input_warping"}
 
     def __post_init__(self) -> None:
         if not set(self._names) <= set(MEMBERS):
@@ -123,8 +133,12 @@ class Auto:
                 f"members must be some of {list(MEMBERS)} with a plus between them, got "
                 f"{self.members!r}"
             )
-        for name in ("credit", "middle", "warp", "stretch", "kernel", "noisy"):
+        for name in ("credit", "middle", "warp", "input_warping", "kernel", "noisy"):
             check_flag(name, getattr(self, name))
+
+    @property
+    def feasibility(self) -> Feasibility:
+        return Feasibility(warp=self.warp)
 
     def with_laws(self, laws: Laws) -> Auto:
         return replace(self, context=replace(self.context, laws=laws))
@@ -150,12 +164,12 @@ class Auto:
             return View(seen.data, warm_started(algorithm, seen.start), seen.stretch)
         wide = seen.kernel.wide
         chosen = replace(algorithm, activation=wide.activation, additive=wide.additive)
-        # As values are: warping them would make parameters interact.
+        # Original values: warping them would make parameters interact.
         told = self._told(data)
         return View(told if seen.stretch is None else seen.stretch(told), chosen, seen.stretch)
 
     def posterior(self, key: Array, data: Data) -> Posterior:
-        """What the members that have one believe, of values as they are: for plots."""
+        """The posterior of the members that have one, in original units: for plots."""
         view = self._believed(data)
         assert isinstance(view.algorithm, NTKGP | PINNBO)
         found = view.algorithm.posterior(key, view.data)
@@ -168,16 +182,19 @@ class Auto:
         return found if view.stretch is None else view.stretch.of(found)
 
     def _believed(self, data: Data) -> View:
-        """The closed-form surrogate of values as they are."""
+        """The closed-form surrogate of the original values."""
         if self.context.laws is not None:
             return View(data, PINNBO().with_laws(self.context.laws), None)
-        return self._view(self._wide(data), data, self._stretched(self._told(data)))
+        seen = self.seen(data)
+        if seen.kernel is None:
+            seen = self._stretched(self._told(data))
+        return self._view(self._wide(data), data, seen)
 
     def _wide(self, data: Data) -> NTKGP:
         return NTKGP(ard=data.x.shape[1] <= MANY)
 
     def near(self, data: Data) -> Region:
-        """Where local members look."""
+        """The trust region of local members."""
         return self._near(data, self.seen(data))
 
     def _near(self, data: Data, seen: Seen) -> Region:
@@ -208,7 +225,7 @@ class Auto:
         return replace(data, noisy=True) if self.noisy else data
 
     def _stretched(self, data: Data, warp: FittedWarping | None = None) -> Seen:
-        plain = not self.stretch or self.context.laws is not None or data.image is not None
+        plain = not self.input_warping or self.context.laws is not None or data.image is not None
         start = None if warp is None else warp.start
         stretch = None if plain else input_warping_for(data, WIDE, start)
         return Seen(data if stretch is None else stretch(data), warp, stretch)
@@ -240,5 +257,7 @@ class Auto:
 
 
 register(
-    "auto", Auto, "Picks for you: wide and finite networks in turn, everywhere and near the best."
+    "auto",
+    Auto,
+    "The default: a portfolio of the NTK Gaussian process and Neural Greedy, global and local.",
 )

@@ -96,7 +96,7 @@ def _neuro_sampler(name: str, task: Task, **options: Any) -> Optimiser:
         seed=task.seed,
         n_startup_trials=task.n_start,
         # Conditions are not declared: the sampler sees which parameters each trial has.
-        search_space=None if task.when else task.space.distributions,
+        search_space=None if task.space.conditions else task.space.distributions,
         pool=task.pool,
         physics=[_pde(law) for law in task.laws] if name == WITH_LAWS else None,
     )

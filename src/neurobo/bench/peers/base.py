@@ -10,7 +10,6 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from neurobo.bench.conditions import When
 from neurobo.bench.problem import Evaluation, Law
 from neurobo.errors import InvalidInput
 from neurobo.space.search_space import Params, Space
@@ -27,8 +26,6 @@ class Task:
     """How many points of the common start design are told before the first `ask`."""
     seed: int
     constraints: tuple[str, ...] = ()
-    when: When = field(default_factory=dict)
-    """Which parameters exist only for some values of others; points have the active ones only."""
     laws: tuple[Law, ...] = ()
     pool: Mapping[str, np.ndarray] | None = None
     noisy: bool = False

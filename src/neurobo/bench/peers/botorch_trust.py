@@ -112,7 +112,7 @@ class TrustRegion:
         return x
 
     def _look_back(self, told: Told) -> None:
-        """Judge the last proposal, and begin anew where the region has become too small."""
+        """Judge the last proposal, and restart where the region has become too small."""
         if self._proposed is None or self.region is None or len(told.y) <= self._proposed:
             return
         i, self._proposed = self._proposed, None

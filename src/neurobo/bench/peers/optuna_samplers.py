@@ -6,6 +6,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 
 import optuna
 from optuna.exceptions import ExperimentalWarning
@@ -13,11 +14,10 @@ from optuna.samplers import BaseSampler
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 
-from neurobo.bench.conditions import is_active
 from neurobo.bench.peers.base import Method, Task
 from neurobo.bench.problem import Evaluation
 from neurobo.errors import require
-from neurobo.running.loop import ask
+from neurobo.running.suggesting import ask
 from neurobo.space.search_space import Params
 
 AfterStart = Callable[[Sequence[FrozenTrial]], BaseSampler]
@@ -28,7 +28,7 @@ class OptunaOptimiser:
     """A study in memory whose first trials are the start design."""
 
     def __init__(self, task: Task, sampler: BaseSampler | AfterStart) -> None:
-        self._distributions, self._when = task.space.distributions, task.when
+        self._space = task.space
         with _quiet():
             self._study: Study = optuna.create_study()
         self._sampler = sampler
@@ -40,11 +40,7 @@ class OptunaOptimiser:
         self._study.sampler = self._sampler
         trial = self._study.ask()
         self._asked.append(trial)
-        params: Params = {}
-        for name, distribution in self._distributions.items():
-            if is_active(name, params, self._when):
-                params[name] = ask(trial, name, distribution)
-        return params
+        return self._space.asked(partial(ask, trial))
 
     def tell(self, params: Params, outcome: Evaluation) -> None:
         failed = not math.isfinite(outcome.value)
@@ -63,7 +59,7 @@ class OptunaOptimiser:
                     state=state,
                     value=value,
                     params=params,
-                    distributions={name: self._distributions[name] for name in params},
+                    distributions={name: self._space.distributions[name] for name in params},
                     constraints=constraints,
                 )
             )

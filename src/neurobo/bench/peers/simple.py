@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from scipy.stats import qmc
 
-from neurobo.bench.conditions import active
 from neurobo.bench.peers.base import Method, Task
 from neurobo.bench.problem import Evaluation
 from neurobo.errors import SpaceExhausted
@@ -19,7 +18,7 @@ class Random:
     """Uniform in the encoded space; without repeats where candidates are chosen from a pool."""
 
     def __init__(self, task: Task) -> None:
-        self._space, self._when = task.space, task.when
+        self._space = task.space
         self._rng = np.random.default_rng([task.seed, _STREAM])
         self._told: set[tuple[object, ...]] = set()
         self._queue = None
@@ -29,7 +28,7 @@ class Random:
     def ask(self) -> Params:
         if self._queue is None:
             unit = self._rng.random((1, self._space.n_parameters))
-            return active(self._space.decode(self._space.from_unit(unit)[0]), self._when)
+            return self._space.decode(self._space.from_unit(unit)[0])
         for index in self._queue:
             params = self._space.decode(self._space.by_index(np.array([index]))[0])
             if _point(params) not in self._told:
@@ -47,13 +46,13 @@ class Sobol:
     """A scrambled Sobol sequence."""
 
     def __init__(self, task: Task) -> None:
-        self._space, self._when = task.space, task.when
+        self._space = task.space
         rng = np.random.default_rng([task.seed, _STREAM])
         self._sequence = qmc.Sobol(task.space.n_parameters, rng=rng)
 
     def ask(self) -> Params:
         unit = np.asarray(self._sequence.random(1))
-        return active(self._space.decode(self._space.from_unit(unit)[0]), self._when)
+        return self._space.decode(self._space.from_unit(unit)[0])
 
     def tell(self, params: Params, outcome: Evaluation) -> None:
         pass

@@ -8,16 +8,16 @@ import shutil
 import tempfile
 import warnings
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from neurobo.bench.conditions import When
 from neurobo.bench.peers.base import Method, Task
 from neurobo.bench.peers.plain import Plain, PlainSpace, WorstSoFar
 from neurobo.bench.problem import Evaluation
 from neurobo.errors import require
+from neurobo.space.conditions import When
 from neurobo.space.search_space import Params
 
 SEED_OF_A_DETERMINISTIC_TRIAL = 0
@@ -34,7 +34,8 @@ class Smac:
         self._space = PlainSpace(task.space)
         self._configspace = configspace.ConfigurationSpace()
         self._configspace.add([_parameter(configspace, p) for p in self._space.parameters])
-        self._configspace.add(_conditions(configspace, self._configspace, self._space, task.when))
+        when = task.space.conditions.when
+        self._configspace.add(_conditions(configspace, self._configspace, self._space, when))
         self._configuration: Any = configspace.Configuration
         # SMAC writes what it does; the folder goes with this object.
         folder = Path(tempfile.mkdtemp(prefix="neurobo-smac-"))
@@ -88,7 +89,9 @@ def _parameter(configspace: Any, plain: Plain) -> Any:
     return kind(plain.name, plain.low, plain.high, log=plain.log)
 
 
-def _conditions(module: Any, configspace: Any, space: PlainSpace, when: When) -> list[Any]:
+def _conditions(
+    module: Any, configspace: Any, space: PlainSpace, when: Mapping[str, When]
+) -> list[Any]:
     plain = {p.name: p for p in space.parameters}
     found = []
     for child, parents in when.items():

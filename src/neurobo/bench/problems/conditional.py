@@ -15,6 +15,7 @@ from jaxtyping import Float
 from neurobo.bench.problem import of_function
 from neurobo.bench.problems.automl import IMAGES, Inputs, log_loss, tuning
 from neurobo.errors import require
+from neurobo.space.conditions import Conditional
 from neurobo.space.distributions import categorical, float_range, int_range
 from neurobo.space.search_space import Params
 
@@ -126,14 +127,15 @@ PROBLEMS = (
         tree,
         {
             "depth": int_range(1, LEVELS),
-            **{f"number_{i}": float_range(0.0, 1.0) for i in range(1, LEVELS + 1)},
-            "leaf": categorical(["flat", "wavy"]),
-            "phase": float_range(0.0, 1.0),
-        },
-        when={
-            **{f"number_{i}": {"depth": _from(i, LEVELS)} for i in range(2, LEVELS + 1)},
-            "leaf": {"depth": _from(_LEAF_FROM, LEVELS)},
-            "phase": {"leaf": ["wavy"]},
+            "number_1": float_range(0.0, 1.0),
+            **{
+                f"number_{i}": Conditional(float_range(0.0, 1.0), {"depth": _from(i, LEVELS)})
+                for i in range(2, LEVELS + 1)
+            },
+            "leaf": Conditional(
+                categorical(["flat", "wavy"]), {"depth": _from(_LEAF_FROM, LEVELS)}
+            ),
+            "phase": Conditional(float_range(0.0, 1.0), {"leaf": ["wavy"]}),
         },
         best=_tree_best(),
         optimum=1 - sum(_GAIN[:4]) - _WAVY_GAIN,
@@ -144,8 +146,13 @@ PROBLEMS = (
         "model-choice-cancer-14",
         "a classifier and its own settings on the breast cancer data: cross-validated log-loss",
         _choice,
-        {"model": categorical(list(_MODELS)), **_SETTINGS},
-        when={name: {"model": [name.partition(".")[0]]} for name in _SETTINGS},
+        {
+            "model": categorical(list(_MODELS)),
+            **{
+                name: Conditional(setting, {"model": [name.partition(".")[0]]})
+                for name, setting in _SETTINGS.items()
+            },
+        },
         budget=60,
         source="this package",
     ),
@@ -156,12 +163,15 @@ PROBLEMS = (
         _layered_network,
         {
             "layers": int_range(1, WIDTHS),
-            **{f"width_{i}": int_range(4, 64, log=True) for i in range(1, WIDTHS + 1)},
+            "width_1": int_range(4, 64, log=True),
+            **{
+                f"width_{i}": Conditional(int_range(4, 64, log=True), {"layers": _from(i, WIDTHS)})
+                for i in range(2, WIDTHS + 1)
+            },
             "learning_rate": float_range(1e-4, 0.03, log=True),
             "alpha": float_range(1e-6, 1.0, log=True),
             "activation": categorical(["relu", "tanh", "logistic"]),
         },
-        when={f"width_{i}": {"layers": _from(i, WIDTHS)} for i in range(2, WIDTHS + 1)},
         budget=60,
         source="this package",
     ),

@@ -193,7 +193,7 @@ def make_ackley(dim: int, budget: int) -> Problem:
 
 
 def make_rosenbrock(dim: int, budget: int) -> Problem:
-    summary, best = "a long bent valley with an almost flat floor", (1.0,) * dim
+    summary, best = "a long curved valley with an almost flat floor", (1.0,) * dim
     return _of("rosenbrock", summary, rosenbrock, (-5, 10), best=best, optimum=0, budget=budget)
 
 

@@ -24,9 +24,9 @@ from typing import Any
 
 import numpy as np
 
-from neurobo.bench.conditions import When
 from neurobo.bench.problem import Problem, of_function
 from neurobo.errors import InvalidInput, check_choice, require
+from neurobo.space.conditions import Conditional, When
 from neurobo.space.distributions import categorical, float_range, int_range
 from neurobo.space.search_space import Params
 
@@ -128,6 +128,8 @@ def yahpo(scenario: str, task: str) -> Problem:
         for parameter in config["hyperparameters"]
         if parameter["name"] not in {about.categories[0], *about.fidelity}
     ]
+    when = _when(config["conditions"])
+    space = {parameter["name"]: _distribution(parameter) for parameter in free}
     low, high = _range(folder, scenario, task, about.measure)
 
     def regret(params: Params) -> float:
@@ -137,8 +139,7 @@ def yahpo(scenario: str, task: str) -> Problem:
         f"{PREFIX}{scenario}-{task}",
         f"{about.summary}: normalised regret of the accuracy on task {task}",
         regret,
-        {parameter["name"]: _distribution(parameter) for parameter in free},
-        when=_when(config["conditions"]),
+        {n: Conditional(d, when[n]) if n in when else d for n, d in space.items()},
         budget=BUDGET,
         source=SOURCE,
     )
@@ -168,7 +169,7 @@ def _distribution(parameter: Mapping[str, Any]) -> Any:
     return of[kind](parameter["lower"], parameter["upper"], log=parameter["log"])
 
 
-def _when(conditions: list[dict[str, Any]]) -> When:
+def _when(conditions: list[dict[str, Any]]) -> Mapping[str, When]:
     found: dict[str, dict[str, list[Any]]] = {}
     for one in conditions:
         check_choice("the type of a condition of YAHPO Gym", one["type"], ("EQ", "IN"))

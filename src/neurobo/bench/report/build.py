@@ -237,8 +237,8 @@ def _costs(results: Results) -> list[Block]:
         Figure(
             "time",
             "Median over all runs; problems with small budgets take no part in the right end. The "
-            "first suggestion of a run includes compilation and imports; compiled code is shared "
-            "by the runs of a folder, so the first run with an algorithm pays for the others.",
+            "first suggestion of a run includes compilation and imports; compiled programs are "
+            "kept on the machine, so the first run with an algorithm pays for the others.",
             [panel],
         ),
         Table(

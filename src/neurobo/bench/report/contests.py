@@ -56,7 +56,7 @@ class Duel:
 
     @property
     def verdict(self) -> int:
-        """1 if ours is significantly better, -1 if it is worse, 0 if nobody can tell."""
+        """1 if ours is significantly better, -1 if it is worse, 0 if neither."""
         return int(self.p_better <= stats.LEVEL) - int(self.p_worse <= stats.LEVEL)
 
 

@@ -155,7 +155,7 @@ def _visible(every: np.ndarray, medians: Sequence[np.ndarray]) -> tuple[float, f
 
 def duel_blocks(duels: Sequence[contests.Duel], labels: Mapping[Group, str]) -> list[Block]:
     found: list[Block] = [
-        "Each cell: ▲ ours is significantly better, ▼ significantly worse, · nobody can tell; the "
+        "Each cell: ▲ ours is significantly better, ▼ significantly worse, · neither; the "
         "share of seeds in which ours was lower; the corrected p-value of the more likely "
         "direction and the test behind it with its number of pairs."
     ]

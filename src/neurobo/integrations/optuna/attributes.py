@@ -1,7 +1,7 @@
 """What Optuna trials say beyond their values: neurobo's marks, and how they are read.
 
 Anybody can write into a study. What has not the form that neurobo writes is read as absent, here
-and in `leases`, so that one bad attribute stops nobody.
+and in `leases`, so that one bad attribute stops no process.
 """
 
 from __future__ import annotations
@@ -24,8 +24,10 @@ FAILURE = "failure"
 """The user attribute in which a failed trial keeps its reason."""
 INTERRUPTED = "interrupted"
 """The reason of a trial that was not evaluated to its end because the run stopped."""
+CANCELLED = "cancelled"
+"""The reason of a trial whose evaluation somebody cancelled where it ran."""
 VOID = "neurobo:void"
-"""The system attribute of a failed trial that says nothing about its point: nobody evaluated it to
+"""The system attribute of a failed trial that says nothing about its point: it was not evaluated to
 its end, and another trial takes its turn. Optuna does not change trials that have ended; those that
 become void later are listed in a system attribute of the study (`mark_void`)."""
 RETRY_OF = "retry_of"
@@ -61,8 +63,8 @@ def failure_of(trial: FrozenTrial) -> str:
 
 
 def is_interrupted(trial: FrozenTrial) -> bool:
-    """Whether a trial was not evaluated to its end because the run stopped."""
-    return failure_of(trial) == INTERRUPTED
+    """Whether a trial was not evaluated to its end because somebody stopped the run, or it."""
+    return failure_of(trial) in (INTERRUPTED, CANCELLED)
 
 
 def attempt_of(trial: FrozenTrial) -> int:
@@ -94,7 +96,7 @@ def replaced(trials: Iterable[FrozenTrial]) -> dict[int, int]:
     """
     found = {}
     for trial in trials:
-        for mark in (RETRY_OF, CORRECTION_OF):
+        for mark in (RETRY_OF, CORRECTION_OF) if trial.user_attrs else ():
             number = number_in(trial, mark)
             if number is not None:
                 found[number] = trial.number
@@ -125,6 +127,11 @@ def counting(study: Study, trials: Sequence[FrozenTrial] | None = None) -> list[
         for t in trials
         if t.state.is_finished() and t.number not in void and not is_interrupted(t)
     ]
+
+
+def counts(trial: FrozenTrial) -> bool:
+    """Whether a trial that has just ended counts as an evaluation."""
+    return VOID not in trial.system_attrs and not is_interrupted(trial)
 
 
 def is_crash(trial: FrozenTrial) -> bool:

@@ -22,7 +22,10 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 from neurobo.integrations.optuna.outage import Outage
 from neurobo.integrations.optuna.shared_storage import SharedStorage
 
-LOGGERS = ("optuna.study.study", "optuna.storages._in_memory", "optuna.storages._rdb.storage")
+LOGGERS = (
+    "optuna.study.study", "optuna.storages._in_memory", "optuna.storages._rdb.storage",
+    "optuna.storages.journal._storage",
+)  # fmt: skip
 """Loggers that announce a study which is created or found."""
 _FIXED_PARAMS = "fixed_params"
 """The system attribute with the point of a trial that `study.enqueue_trial` has queued."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -34,38 +35,93 @@ def sign_of(study: Study) -> float:
     return -1.0 if study.direction == StudyDirection.MAXIMIZE else 1.0
 
 
+class _Row(NamedTuple):
+    """What one trial says."""
+
+    point: Params
+    value: float = math.nan
+    constraints: Mapping[str, float] = {}
+    crashed: bool = False
+    member: str = ""
+    pruned: bool = False
+    ended: bool = False
+    x: np.ndarray | None = None
+    """The point as the space encodes it."""
+
+
+class ReadTrials:
+    """Remembers what trials say in a space. A storage gives a trial that has changed as another
+    object, so that only those are read again."""
+
+    def __init__(self) -> None:
+        self._space: Space | None = None
+        self._rows: dict[int, tuple[FrozenTrial, _Row | None]] = {}
+
+    def rows(self, study: Study, space: Space, trials: Sequence[FrozenTrial]) -> list[_Row | None]:
+        if space is not self._space:
+            self._space, self._rows = space, {}
+        sign, known = sign_of(study), self._rows
+        new = [t for t in trials if t.number not in known or known[t.number][0] is not t]
+        read = [_row(t, space, sign) for t in new]
+        encoded = iter(space.encode([row.point for row in read if row is not None]))
+        for trial, row in zip(new, read, strict=True):
+            known[trial.number] = (trial, row and row._replace(x=next(encoded)))
+        return [known[t.number][1] for t in trials]
+
+
 def trials_of_study(
     study: Study,
     space: Space,
     *,
     without: int | None = None,
     trials: Sequence[FrozenTrial] | None = None,
+    read: ReadTrials | None = None,
 ) -> Trials:
     """A study's trials as history: its values turned so that lower is better, its failures kept
     as failures, its running and queued trials as pending points, its constraints by name. Points
-    outside the space are left out. `trials` are all of the study, if they were read already."""
+    outside the space are left out. `trials` are all of the study, if they were read already; `read`
+    remembers what they say."""
     trials = study.get_trials(deepcopy=False) if trials is None else trials
-    sign = sign_of(study)
-    params, values, pending, constraints, crashed, members = [], [], [], [], [], []
-    pruned: list[bool] = []
     void = void_numbers(study, trials)
-    for t in trials:
-        if t.number == without or t.number in void:
-            continue
-        point = t.params if t.state.is_finished() else suggested(t)
+    counted = [t for t in trials if t.number != without and t.number not in void]
+    rows = [row for row in (read or ReadTrials()).rows(study, space, counted) if row is not None]
+    ended, pending = [row for row in rows if row.ended], [row for row in rows if not row.ended]
+    pruned = [row.pruned for row in ended]
+    values = np.array([row.value for row in ended])
+    return Trials(
+        [row.point for row in ended],
+        _pessimistic(values, np.array(pruned, dtype=bool)).tolist(),
+        [row.point for row in pending],
+        [row.constraints for row in ended],
+        [row.crashed for row in ended],
+        [row.member for row in ended],
+        pruned,
+        encoded=(_stacked(space, ended), _stacked(space, pending)),
+    )
+
+
+def _row(trial: FrozenTrial, space: Space, sign: float) -> _Row | None:
+    """None for a point outside the space."""
+    if not trial.state.is_finished():
+        point = suggested(trial)
         if not space.contains(point):
-            continue
-        if not t.state.is_finished():
-            pending.append({name: point[name] for name in space.distributions if name in point})
-        else:
-            params.append(point)
-            values.append(sign * _value(t))
-            constraints.append(constraints_of(t))
-            crashed.append(is_crash(t))
-            members.append(member_of(t))
-            pruned.append(t.state == TrialState.PRUNED)
-    values = _pessimistic(np.array(values), np.array(pruned, dtype=bool)).tolist()
-    return Trials(params, values, pending, constraints, crashed, members, pruned)
+            return None
+        return _Row({name: point[name] for name in space.distributions if name in point})
+    if not space.contains(trial.params):
+        return None
+    return _Row(
+        trial.params,
+        sign * _value(trial),
+        constraints_of(trial),
+        is_crash(trial),
+        member_of(trial),
+        trial.state == TrialState.PRUNED,
+        ended=True,
+    )
+
+
+def _stacked(space: Space, rows: Sequence[_Row]) -> Float[np.ndarray, "n d"]:
+    return np.array([row.x for row in rows]).reshape(len(rows), space.dim)
 
 
 def _value(trial: FrozenTrial) -> float:

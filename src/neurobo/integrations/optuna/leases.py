@@ -134,7 +134,7 @@ class Watch:
         return time.monotonic() - since > held.seconds
 
     def forget(self) -> None:
-        """Begin anew: nobody could renew a lease while the storage was away."""
+        """Watch leases from now on: none could be renewed while the storage was away."""
         self._since.clear()
 
 

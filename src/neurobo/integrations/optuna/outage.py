@@ -25,7 +25,9 @@ QUIET = 2
 SLICE = 0.2
 """Seconds between two looks at what else there is to do."""
 
-_STAYS = ("disk is full", "readonly", "read-only", "malformed", "not a database", "no such table",
+_FULL = "disk is full"
+"""What SQLite says then."""
+_STAYS = ("readonly", "read-only", "malformed", "not a database", "no such table",
           "disk I/O error", "unable to open")  # fmt: skip
 """What SQLite says if waiting does not help."""
 
@@ -40,8 +42,14 @@ def is_away(error: BaseException) -> bool:
         return True
     text = str(cause.orig)
     return isinstance(cause, OperationalError | InterfaceError) and not any(
-        sign in text for sign in _STAYS
+        sign in text for sign in (*_STAYS, _FULL)
     )
+
+
+def is_full(error: BaseException) -> bool:
+    """Whether a call failed because an SQLite file cannot grow; reading still works."""
+    cause = error.__cause__ if isinstance(error, StorageInternalError) else error
+    return isinstance(cause, OperationalError) and _FULL in str(cause.orig)
 
 
 class _Here(threading.local):
@@ -60,6 +68,8 @@ class Outage:
         self.seconds = 60 * minutes
         self.note: Callable[[str], None] = lambda text: None
         self.meanwhile: Callable[[], None] = lambda: None
+        self.waits_for_space = False
+        """Whether a full disk is waited for, too: in a run, which has results to lose."""
         self.back_since = -math.inf
         """When the last outage ended, by the monotonic clock."""
         self._main = threading.get_ident()
@@ -72,6 +82,9 @@ class Outage:
     @property
     def away(self) -> bool:
         return self._away_since is not None
+
+    def is_worth_waiting(self, error: Exception) -> bool:
+        return is_away(error) or (self.waits_for_space and is_full(error))
 
     def patiently(self, call: Callable[[], T]) -> T:
         """The call's result, however often it takes; its error if the storage stays away."""
@@ -89,7 +102,7 @@ class Outage:
             try:
                 found = call()
             except Exception as error:
-                if not is_away(error):
+                if not self.is_worth_waiting(error):
                     raise
                 end = min(end, time.monotonic() + self.seconds)
                 if time.monotonic() + wait > end:

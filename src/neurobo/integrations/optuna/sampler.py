@@ -18,16 +18,27 @@ from neurobo.algorithm import Algorithm, check_physics, resolve
 from neurobo.errors import InvalidInput, NeuroboWarning, check_seed
 from neurobo.integrations.optuna.attributes import void_numbers
 from neurobo.integrations.optuna.compat import enqueued_params
-from neurobo.integrations.optuna.history import reserve, sign_of, trials_of_study
+from neurobo.integrations.optuna.history import ReadTrials, reserve, sign_of, trials_of_study
 from neurobo.integrations.optuna.known_space import completed, known_space, union
+from neurobo.integrations.optuna.sampler_arguments import (
+    check_one_objective,
+    declared_pools,
+    declared_space,
+)
 from neurobo.physics.laws import Laws, Physics, bind
-from neurobo.search.feasible_points import check_not_empty
 from neurobo.search.initial_design import check_design, start_size
 from neurobo.space.distributions import contains
 from neurobo.space.input_constraints import InputConstraints, Where
-from neurobo.space.pool import Pool
 from neurobo.space.search_space import Params, Space, SpaceLike
-from neurobo.suggestion import Plan, check_learn_failures, is_exhausted, next_point
+from neurobo.suggestion import (
+    Plan,
+    Proposal,
+    check_learn_failures,
+    compile_ahead,
+    is_exhausted,
+    next_point,
+    next_points,
+)
 
 ATTEMPTS = 20
 """How often a point is chosen because another process has just chosen the same."""
@@ -36,31 +47,33 @@ ANEW = 2**20
 
 
 class NeuroSampler(BaseSampler):
-    """Use neurobo in any single-objective Optuna study.
+    """A sampler for any single-objective Optuna study.
 
-    A suggestion depends only on the study's trials, the seed and the trial number, so that it is
-    the same in any process. Give `search_space` to let the very first trials follow the start
-    design too; without it the space is every parameter that a completed trial has, and when a
-    parameter exists is learned from the trials, as a function of categories and integers. A
-    `search_space` declares it: `neurobo.Conditional(distribution, when={"model": ["svm"]})`.
+    A suggestion depends only on the study's trials, the seed and the trial number, so it is the
+    same in any process. Constraints that trials carry (`trial.set_constraint`) are learned and
+    respected. A trial that was queued with some parameters only, `study.enqueue_trial({"heat":
+    20.0})`, gets the most promising values of the others for them. A pruned trial counts with its
+    last reported value, moved between the median and the worst of the completed trials.
 
-    A trial that was queued with some parameters only, `study.enqueue_trial({"heat": 20.0})`, gets
-    the most promising values of all others for these.
-
-    `pool={"candidate": array}` gives the integer parameter "candidate", which counts the rows of
-    the array (or of a `neurobo.Pool`) from 0, the rows as features. `physics` is a law that the
-    objective obeys, a `neurobo.PDE`, or a list of them.
-
-    `where` are known constraints between the parameters of `search_space`, which every suggestion
-    meets: texts such as "a + b == 1", `neurobo.AtMost`, and callables that get a dict of
-    parameters and are at most 0 where a point is allowed.
-
-    Constraints that trials carry (`trial.set_constraint`) are learned and respected, also those of
-    failed trials. `learn_failures` says whether the sampler learns where evaluations fail, and
-    keeps away; "auto" does so if the points explain the failures.
-
-    A pruned trial counts with its last reported value, taken as no better than the median and no
-    worse than the worst of the completed trials, and no later suggestion comes near it.
+    Args:
+        algorithm: One of `neurobo.algorithms()`, or an object such as `neurobo.Auto(noisy=True)`.
+        seed: Seed of all random numbers. None: every run differs.
+        n_startup_trials: Number of points of the initial design. None: the number of parameters
+            plus two, between 5 and 20.
+        search_space: The search space, as in `minimize`, so that the first trials follow the
+            initial design. None: every parameter that a completed trial has; the conditions of
+            conditional parameters are learned from the trials, as functions of categories and
+            integers.
+        pool: Features of integer parameters: `{"candidate": array}` gives the parameter
+            "candidate", which counts the rows of the array (or of a `neurobo.Pool`) from 0, the
+            rows as features.
+        start: Kind of the initial design: "sobol", "lhs", "random" or "uncertainty".
+        learn_failures: Whether regions where evaluations fail are learned and avoided. "auto": if
+            the points explain the failures.
+        physics: A differential equation that the objective obeys, a `neurobo.PDE`, or a list.
+        where: Known constraints between the parameters of `search_space`, which every suggestion
+            satisfies: texts such as "a + b == 1", `neurobo.AtMost`, and callables that get a dict
+            of parameters and return at most 0 where a point is allowed.
     """
 
     def __init__(
@@ -79,8 +92,8 @@ class NeuroSampler(BaseSampler):
         self._algorithm = resolve(algorithm)
         check_physics(self._algorithm, physics)
         self._seed = check_seed(seed)
-        self._space = _space_of(search_space, where)
-        self._pools = _pools_of(self._space, pool)
+        self._space = declared_space(search_space, where)
+        self._pools = declared_pools(self._space, pool)
         self._physics = physics
         if self._space is not None and physics is not None:
             bind(physics, self._space)  # refuses bad laws now
@@ -90,13 +103,24 @@ class NeuroSampler(BaseSampler):
         self._start = start
         self._learn_failures = check_learn_failures(learn_failures)
         self._warned: set[str] = set()
+        self._begin()
+
+    def _begin(self) -> None:
+        """What is not stored with the sampler."""
         self._one_at_a_time = threading.Lock()
+        self._compiles_ahead = False
+        self._read = ReadTrials()
+        self._known: tuple[dict[str, BaseDistribution], Space] | None = None
+        self._prepared: dict[int, Proposal] = {}
+        """Proposals by the numbers of their trials."""
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: v for name, v in vars(self).items() if name != "_one_at_a_time"}
+        ours = ("_one_at_a_time", "_compiles_ahead", "_read", "_known", "_prepared")
+        return {name: v for name, v in vars(self).items() if name not in ours}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _one_at_a_time=threading.Lock())
+        vars(self).update(state)
+        self._begin()
 
     def infer_relative_search_space(
         self, study: Study, trial: FrozenTrial
@@ -113,7 +137,7 @@ class NeuroSampler(BaseSampler):
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> Params:
-        _check_one_objective(study)
+        check_one_objective(study)
         if not search_space:
             return {}
         with self._one_at_a_time:  # threads at the same moment could choose the same point
@@ -144,15 +168,39 @@ class NeuroSampler(BaseSampler):
         where = self._where
         if where is not None and not where.names - {*fixed, *dict(where.constants)}:
             where = None  # nothing of it is left to choose: a queued point counts as it is
-        if self._space.conditions:  # single values, which Optuna leaves out, may have some
-            when = self._space.conditions.when
-            return Space(self._space.distributions, pools=self._pools, when=when, where=where)
-        return Space(search_space, pools=self._pools, where=where)
+        if self._known is not None and self._known[0] == search_space and where is self._where:
+            return self._known[1]  # whose trials are read already
+        # Single values, which Optuna leaves out, may have conditions.
+        some = self._space.distributions if self._space.conditions else search_space
+        when, ordered = self._space.conditions.when, self._space.ordered
+        found = Space(some, pools=self._pools, when=when, where=where, ordered=ordered)
+        if where is self._where:
+            self._known = (dict(search_space), found)
+        return found
 
-    def _suggest(self, study: Study, trial: FrozenTrial, space: Space, laws: Laws | None) -> Params:
-        everything = study.get_trials(deepcopy=False)
-        trials = trials_of_study(study, space, without=trial.number, trials=everything)
-        plan = Plan(
+    def prepare(self, study: Study, numbers: Sequence[int]) -> None:
+        """Choose the points of several new trials together, by one decision; each trial gets its
+        own when it asks. Of no use without a `search_space`."""
+        if self._space is None or not numbers:
+            return
+        with self._one_at_a_time:
+            everything = study.get_trials(deepcopy=False)
+            new = [everything[number] for number in numbers]
+            searched = self.infer_relative_search_space(study, new[0])
+            if not searched or any(enqueued_params(trial) for trial in new):
+                return
+            space = self._space_of(study, searched, {})
+            trials = trials_of_study(study, space, trials=everything, read=self._read)
+            if len(trials.params) + len(trials.pending) + len(new) > space.n_points:
+                return
+            void = void_numbers(study, everything)
+            turns = [number - sum(v < number for v in void) for number in numbers]
+            plan = self._plan(space, self._laws(study, space))
+            found = next_points(space, trials, plan, turns, most=1)
+            self._prepared = dict(zip(numbers, found, strict=True))
+
+    def _plan(self, space: Space, laws: Laws | None) -> Plan:
+        return Plan(
             self._algorithm,
             self._seed,
             start_size(space, self._n_startup_trials, lawful=self._physics is not None),
@@ -160,6 +208,15 @@ class NeuroSampler(BaseSampler):
             self._learn_failures,
             laws,
         )
+
+    def _suggest(self, study: Study, trial: FrozenTrial, space: Space, laws: Laws | None) -> Params:
+        everything = study.get_trials(deepcopy=False)
+        ready = self._prepared.pop(trial.number, None)
+        if ready is not None and reserve(study, trial, space, *ready, _settled(everything)):
+            return ready.params
+        read = None if space.fixed else self._read
+        trials = trials_of_study(study, space, without=trial.number, trials=everything, read=read)
+        plan = self._plan(space, laws)
         if is_exhausted(space, trials):
             self._warn_once(
                 "exhausted",
@@ -171,14 +228,18 @@ class NeuroSampler(BaseSampler):
         for attempt in range(ATTEMPTS):
             params, member = next_point(space, trials, plan, turn)
             # A process at the same moment could choose the same point.
-            ended = {t.number for t in everything if t.state.is_finished()}
-            known = None if trials.repeats or space.repeats else ended
+            known = None if trials.repeats or space.repeats else _settled(everything)
             if reserve(study, trial, space, params, member, known):
                 break
             everything = study.get_trials(deepcopy=False)
-            trials = trials_of_study(study, space, without=trial.number, trials=everything)
+            trials = trials_of_study(
+                study, space, without=trial.number, trials=everything, read=read
+            )
             # Others that must choose anew have other random numbers.
             turn = ANEW + ATTEMPTS * trial.number + attempt
+        if not self._compiles_ahead and len(trials.params) < plan.n_start and _slow(everything):
+            self._compiles_ahead = True
+            compile_ahead(space, plan)
         return params
 
     def _laws(self, study: Study, space: Space) -> Laws | None:
@@ -196,7 +257,7 @@ class NeuroSampler(BaseSampler):
         param_distribution: BaseDistribution,
     ) -> Any:
         """A random value, for a parameter that no trial had, or not with the same range."""
-        _check_one_objective(study)
+        check_one_objective(study)
         self._check_unconstrained(param_name, param_distribution)
         self._announce_random(study, param_name)
         return self._drawn(trial, param_name, param_distribution)
@@ -243,25 +304,19 @@ class NeuroSampler(BaseSampler):
 NeuroSampler.__module__ = "neurobo"  # stored objects name the path that users have
 
 
-def _space_of(given: SpaceLike | Space | None, where: Where | None) -> Space | None:
-    if given is not None:
-        space = Space.of(given, where)
-        check_not_empty(space)
-        return space
-    if where is not None:
-        raise InvalidInput(
-            "where must come with search_space, which tells NeuroSampler the parameters before the "
-            "first trial, got search_space=None"
-        )
-    return None
+def _settled(trials: Sequence[FrozenTrial]) -> set[int]:
+    """The trials whose points are known and stay: suggestions keep away from these already."""
+    return {t.number for t in trials if t.state.is_finished() or t.params}
 
 
-def _check_one_objective(study: Study) -> None:
-    if len(study.directions) > 1:
-        raise InvalidInput(
-            "If the study is being used for multi-objective optimization, NeuroSampler cannot be "
-            "used."
-        )
+SLOW = 0.5
+"""Seconds of an evaluation that leave time to compile."""
+
+
+def _slow(trials: Sequence[FrozenTrial]) -> bool:
+    """Whether evaluations take so long that compiling the model's programs meanwhile pays."""
+    times = (t.duration.total_seconds() for t in trials if t.duration is not None)
+    return max(times, default=0.0) > SLOW
 
 
 def _turn(study: Study, trial: FrozenTrial, trials: Sequence[FrozenTrial]) -> int:
@@ -277,18 +332,3 @@ def _fixed(trial: FrozenTrial, search_space: Mapping[str, BaseDistribution]) -> 
         for name, value in enqueued_params(trial).items()
         if name in search_space and contains(search_space[name], value)
     }
-
-
-def _pools_of(space: Space | None, given: Mapping[str, Any] | None) -> dict[str, Pool]:
-    """The pools of a space, and those given by name, which must fit it."""
-    pools = dict(space.pools) if space is not None else {}
-    for name, candidates in (given or {}).items():
-        pools[name] = candidates if isinstance(candidates, Pool) else Pool(candidates)
-    if space is not None:
-        unknown = sorted(pools.keys() - space.distributions.keys())
-        if unknown:
-            raise InvalidInput(
-                f"a pool must belong to a parameter of {sorted(space.distributions)}, got {unknown}"
-            )
-        Space(space.distributions, pools=pools)  # refuses what does not fit
-    return pools

@@ -161,8 +161,8 @@ class SharedStorage(_CachedStorage):
         system_attrs: Mapping[str, Any],
         is_free: Callable[[Sequence[FrozenTrial]], bool],
     ) -> bool:
-        """Set attributes of a trial if `is_free` says so of all others. Nobody else does the same
-        meanwhile."""
+        """Set attributes of a trial if `is_free` says so of all others. No other process does the
+        same meanwhile."""
         study_id, _ = self._trial_id_to_study_id_and_number[trial_id]
         with self._lock, self._backend.engine.begin() as connection:
             tables.lock_study(connection, study_id)

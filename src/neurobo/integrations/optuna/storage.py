@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import logging
 import re
 import threading
 import time
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from alembic.util import CommandError
 from optuna.distributions import BaseDistribution, CategoricalDistribution
-from optuna.exceptions import StorageInternalError
+from optuna.exceptions import ExperimentalWarning, StorageInternalError
 from optuna.storages import BaseStorage, RDBStorage
 from optuna.study import Study
 from sqlalchemy import URL, create_engine, event, inspect, make_url
@@ -24,14 +24,22 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from neurobo.errors import InvalidInput, NeuroboError
 from neurobo.integrations.optuna.compat import LOGGERS, table_names
+from neurobo.integrations.optuna.database_urls import PATIENCE, engine_options, with_driver
+from neurobo.integrations.optuna.other_storages import (
+    failures,
+    is_other,
+    journal_of,
+    other_storage,
+)
 from neurobo.integrations.optuna.outage import MINUTES, Outage, is_away
 from neurobo.integrations.optuna.shared_storage import READS, SharedStorage
 from neurobo.integrations.optuna.tables import DIALECTS
 
 ATTEMPTS = 7
 """How often a storage is opened before it counts as one that cannot be: 13 seconds."""
-PATIENCE = 60
-"""Seconds that a writer waits for others to be done with an SQLite file."""
+IDLE = 60
+"""Seconds after which PostgreSQL ends an idle transaction; ours take less than
+one."""
 
 
 class StorageError(NeuroboError):
@@ -45,11 +53,13 @@ def opened(
     there already; `read_only` needs no right to write. Calls are repeated for `minutes` while a
     storage that was opened is away (SQLite and PostgreSQL)."""
     shown = public_url(url)
+    if is_other(url):
+        return _other(url, shown, create=create)
     try:
         with explained(shown):
-            file = _file_of(url)
+            file = file_of(url)
             _check_file(file, create=create)
-            storage = _storage(_with_driver(url), read_only=read_only)
+            storage = _storage(with_driver(url), read_only=read_only)
     except (ImportError, OSError) as error:
         raise _unusable(shown, error) from error
     except RuntimeError as error:  # Optuna's check of the schema's version
@@ -61,13 +71,26 @@ def opened(
     return SharedStorage(storage, Outage(minutes))
 
 
-def _with_driver(url: str) -> str:
-    """PostgreSQL by the driver that the extra `postgres` brings, unless another one is named or
-    only psycopg2 is installed."""
-    driver = "psycopg"
-    if not importlib.util.find_spec("psycopg") and importlib.util.find_spec("psycopg2"):
-        driver = "psycopg2"
-    return re.sub("^postgres(ql)?://", f"postgresql+{driver}://", url)
+def _other(url: str, shown: str, *, create: bool) -> BaseStorage:
+    """A journal or a gRPC proxy."""
+    path = journal_of(url)
+    if path is not None and not create and not path.exists():
+        raise _not_begun(path)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ExperimentalWarning)
+            return other_storage(url)
+    except failures() as error:
+        raise _unusable(shown, error) from error
+    except NeuroboError as error:
+        raise error if isinstance(error, InvalidInput) else StorageError(str(error)) from error
+
+
+def _not_begun(path: Path) -> StorageError:
+    return StorageError(
+        f"a study that has begun was expected, got none: {path} does not exist; `neurobo run` or "
+        "`neurobo ask` makes it"
+    )
 
 
 def _parsed(url: str) -> URL:
@@ -77,7 +100,7 @@ def _parsed(url: str) -> URL:
         raise ArgumentError("Could not parse the URL: its port is no number") from None
 
 
-def _file_of(url: str) -> Path | None:
+def file_of(url: str) -> Path | None:
     """The file of an SQLite URL."""
     parsed = _parsed(url)
     name = parsed.database or ""
@@ -88,8 +111,8 @@ def _file_of(url: str) -> Path | None:
 
 def _storage(url: str, *, read_only: bool) -> RDBStorage:
     """Several processes may make the tables at the same moment: only one succeeds."""
-    options = _engine_options(url, read_only=read_only)
-    file = _file_of(url)
+    options = engine_options(url, read_only=read_only)
+    file = file_of(url)
     if read_only and file is not None:
         url = URL.create("sqlite", database=f"file:{quote(str(file.absolute()))}",
                          query={"mode": "ro", "uri": "true"}).render_as_string()  # fmt: skip
@@ -102,30 +125,30 @@ def _storage(url: str, *, read_only: bool) -> RDBStorage:
         except ArgumentError:  # no such kind of storage
             raise
         # Optuna has many ways to be surprised by half-made tables; a server may be restarting.
-        except (SQLAlchemyError, CommandError, RuntimeError, AssertionError) as error:
+        except (
+            SQLAlchemyError, StorageInternalError, CommandError, RuntimeError, AssertionError,
+        ) as error:  # fmt: skip
             if attempt >= ATTEMPTS - 1 or not (is_away(error) or attempt < 4) or read_only:
                 raise
             time.sleep(0.2 * 2**attempt)
     if file is not None and not read_only:
         _take_turns(storage)
+    if url.startswith("postgresql"):
+        _end_idle_transactions(storage)
     return storage
 
 
-def _engine_options(url: str, *, read_only: bool) -> dict[str, Any]:
-    """So that a dead connection is noticed: before its use, and soon if nobody answers."""
-    if url.startswith("sqlite"):
-        return {"connect_args": {"timeout": PATIENCE}}
-    if not url.startswith("postgresql"):
-        return {}
-    arguments: dict[str, Any] = {
-        "connect_timeout": 10, "keepalives_idle": 30, "keepalives_interval": 10,
-        "keepalives_count": 3, "tcp_user_timeout": 60_000,
-    }  # fmt: skip
-    # What the user has written in the URL wins.
-    arguments = {k: v for k, v in arguments.items() if k not in make_url(url).query}
-    if read_only and "options" not in make_url(url).query:
-        arguments["options"] = "-c default_transaction_read_only=on"
-    return {"pool_pre_ping": True, "connect_args": arguments}
+def _end_idle_transactions(storage: RDBStorage) -> None:
+    """Let the server end a transaction whose client cannot be reached any more: it holds locks that
+    all others wait for, and a server notices a broken network only after hours."""
+
+    @event.listens_for(storage.engine, "connect")
+    def _limit(connection: Any, _: Any) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(f"SET idle_in_transaction_session_timeout = '{IDLE}s'")
+        connection.commit()
+
+    storage.engine.dispose()  # connections made before this
 
 
 def _take_turns(storage: RDBStorage) -> None:
@@ -154,10 +177,7 @@ def _check_file(path: Path | None, *, create: bool) -> None:
         return
     if not path.exists():
         if not create:
-            raise StorageError(
-                f"a study that has begun was expected, got none: {path} does not exist; "
-                "`neurobo run` or `neurobo ask` makes it"
-            )
+            raise _not_begun(path)
         if not path.parent.is_dir():
             raise StorageError(f"the storage must be in a folder, got {path.parent}, which is none")
         return
@@ -191,12 +211,14 @@ def explained(shown: str) -> Iterator[None]:
         yield
     except (SQLAlchemyError, StorageInternalError) as error:
         raise _unusable(shown, error) from error
+    except failures() as error:
+        raise _unusable(shown, error) from error
 
 
 def _unusable(shown: str, error: BaseException) -> StorageError:
     cause = _cause(error)
     with contextlib.suppress(SQLAlchemyError):
-        file = _file_of(shown)
+        file = file_of(shown)
         if "readonly" in cause and file is not None and not file.exists():
             cause = "the file is gone: it was deleted or moved meanwhile"
     return StorageError(f"the storage {shown} cannot be used: {without_secrets(cause)}")
@@ -219,6 +241,7 @@ def _cause(error: BaseException) -> str:
         "Can't load plugin": "there is no such kind of database",
         "'psycopg": "its driver is not installed; pip install 'neurobo[postgres]' and write a URL "
         "that begins with postgresql://",
+        "pymysql": "its driver is not installed; pip install 'neurobo[mysql]'",
         "No module named": "its driver is not installed",
     }
     found = [hint for sign, hint in hints.items() if sign in text]

@@ -117,7 +117,7 @@ def _put(
 
 
 def _json(text: str) -> Any:
-    """None for what nobody can read: one bad attribute must not stop every runner."""
+    """None for what cannot be read: one bad attribute must not stop every runner."""
     try:
         return json.loads(text)
     except (ValueError, TypeError, RecursionError):
@@ -209,7 +209,7 @@ def insert_trial(connection: Connection, study_id: int, template: FrozenTrial) -
 
 
 def state_of(connection: Connection, trial_id: int) -> TrialState:
-    """The state of a trial that nobody else may change until the transaction has ended."""
+    """The state of a trial that no other process may change until the transaction has ended."""
     wanted = sql.select(TRIALS.c.state).where(TRIALS.c.trial_id == trial_id).with_for_update()
     found = connection.execute(wanted).scalar()
     if found is None:

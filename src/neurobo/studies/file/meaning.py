@@ -49,7 +49,8 @@ def parameters(file: StudyFile) -> list[dict[str, Any]]:
     rows = []
     for name, p in file.table.space.items():
         if p.choices is not None:
-            values = f"one of {', '.join(map(repr, p.choices))}"
+            order = " in this order" * p.ordered
+            values = f"one of {', '.join(map(repr, p.choices))}{order}"
         else:
             kind = "whole numbers " if p.type == "int" else ""
             how = ", logarithmic" if p.log else f", in steps of {p.step:g}" if p.step else ""
@@ -108,14 +109,25 @@ def _evaluation(file: StudyFile) -> str:
     objective = file.table.objective
     assert objective is not None
     where = "in a folder of its own" if objective.working_folder == "trial" else "in this folder"
-    parts = [f"{file.table.workers} at a time", where]
+    parts = [_engine(file), where]
     if objective.timeout is not None:
         parts.append(f"killed after {objective.timeout:g} s")
     if objective.keep != "none":
         parts.append(f"folders kept in {kept_folder(file, 0).parent} ({objective.keep})")
     retries = file.table.retries
-    parts.append(f"begun again up to {retries} time{'s' * (retries != 1)} if lost")
+    parts.append(f"retried up to {retries} time{'s' * (retries != 1)} if lost")
     return ", ".join(parts)
+
+
+def _engine(file: StudyFile) -> str:
+    """Where and how many at a time, as far as the file says."""
+    engine, given = file.table.engine, "workers" in file.table.model_fields_set
+    local = engine.kind in ("processes", "threads")
+    count = f"{file.table.workers} at a time" if local or given else "as many as it can run"
+    if engine.kind == "processes":
+        return count
+    kind = engine.kind.capitalize() if not local else "threads of the runner"
+    return f"on {kind}{f' at {engine.address}' if engine.address else ''}, {count}"
 
 
 def _storage(file: StudyFile) -> str:

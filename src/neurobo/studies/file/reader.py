@@ -17,7 +17,7 @@ from neurobo.studies.file.schema import StudyTable
 from neurobo.studies.file.study_file import StudyFile
 
 LARGEST = 1_000_000
-"""Bytes of a study file. Nobody writes a larger one by hand."""
+"""Bytes of a study file. Larger ones are not written by hand."""
 DEEPEST = 32
 """Tables and lists within each other."""
 _KEY_START = re.compile(r"[^,=#\]]*")

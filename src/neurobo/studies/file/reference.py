@@ -14,6 +14,7 @@ from pydantic_core import PydanticUndefined
 from neurobo.studies.file.schema import (
     AtMostTable,
     Budget,
+    Engine,
     Lease,
     Objective,
     Parameter,
@@ -30,6 +31,7 @@ _TABLES: dict[str, type[BaseModel]] = {
     "`when` of a number, as a range": Values,
     "where: a constraint that counts": AtMostTable,
     "[objective]": Objective,
+    "[engine]": Engine,
     "[pool]": PoolTable,
     "[lease]": Lease,
     "[physics]": Physics,

@@ -62,6 +62,9 @@ class Parameter(Table):
     choices: list[Choice] | None = Field(
         None, description="The values to choose from, instead of a range."
     )
+    ordered: bool = Field(
+        False, description="Whether `choices` have an order, in which neighbours are alike."
+    )
     when: dict[Name, list[Choice] | Values] | None = Field(
         None,
         description='The parameter exists only for these values of others: `{ model = ["svm"] }`, '
@@ -77,10 +80,13 @@ class Parameter(Table):
                 "a parameter must have either `low` and `high` or `choices`, "
                 f"got {', '.join(sorted(given)) or 'nothing'}"
             )
-        if self.choices is not None and given - {"choices", "when"}:
+        if self.choices is not None and given - {"choices", "ordered", "when"}:
             raise ValueError(
-                f"`choices` must stand alone or with `when`, got {', '.join(sorted(given))}"
+                "`choices` must stand alone or with `ordered` and `when`, got "
+                f"{', '.join(sorted(given))}"
             )
+        if self.choices is None and self.ordered:
+            raise ValueError(f"`ordered` must stand with `choices`, got {', '.join(sorted(given))}")
         if self.choices is None and (self.low is None or self.high is None):
             raise ValueError(
                 f"a range must have both `low` and `high`, got {', '.join(sorted(given))}"
@@ -192,6 +198,28 @@ class Lease(Table):
     ask_hours: float = Field(168.0, gt=0, description="For `ask`, until `tell`.")
 
 
+class Engine(Table):
+    """Where evaluations run; the study file's folder must have the same path on all machines."""
+
+    kind: Literal["processes", "threads", "ray", "dask", "slurm"] = Field(
+        "processes",
+        description="Processes of this machine; threads of the runner, for Python functions; or "
+        "the workers of a Ray or Dask cluster, or Slurm jobs (extras `ray`, `dask`, `slurm`).",
+    )
+    address: Name | None = Field(
+        None,
+        description='Of the cluster: `"auto"` or `"host:port"` for Ray, `"tcp://host:8786"` for '
+        'Dask; `"local"` instead of Slurm for jobs of this machine. Default: as Ray and Dask find '
+        "it themselves, or a new cluster on this machine.",
+    )
+    resources: dict[Name, str | int | float | bool] = Field(
+        {},
+        description="What an evaluation needs: `{ CPU = 2, GPU = 1 }` for Ray, resources that "
+        "workers declare for Dask, parameters of submitit for Slurm: `{ timeout_min = 60, "
+        'slurm_partition = "gpu" }`.',
+    )
+
+
 class StudyTable(Table):
     """The whole file."""
 
@@ -201,7 +229,9 @@ class StudyTable(Table):
     )
     storage: Name | None = Field(
         None,
-        description="Where results are kept: an URL such as `postgresql://user@host/db`. Default: "
+        description="Where results are kept: a URL such as `postgresql://user@host/db`, "
+        "`mysql://user@host/db`, `journal:///study.log`, `redis://host:6379/0` or "
+        "`grpc://host:13000`. Default: "
         "an SQLite file beside the study file, with its name and the ending `.db`.",
     )
     storage_retry_minutes: float = Field(
@@ -212,18 +242,24 @@ class StudyTable(Table):
     )
     algorithm: Name = Field("auto", description="See `neurobo algorithms`.")
     options: dict[str, Any] = Field({}, description="Options of the algorithm.")
-    seed: int = Field(0, ge=0, lt=2**63, description="Another seed, another run.")
+    seed: int = Field(0, ge=0, lt=2**63, description="Seed of all random numbers.")
     n_startup_trials: int | None = Field(
         None,
         ge=0,
-        description="Points of the start design. Default: parameters + 2, 5 to 20; half of that "
+        description="Points of the initial design. Default: parameters + 2, 5 to 20; half of that "
         "with a law.",
     )
-    workers: int = Field(1, ge=1, le=1024, description="Evaluations at a time.")
+    workers: int = Field(
+        1,
+        ge=1,
+        le=1024,
+        description="Evaluations at a time. With Ray and Dask: as many as the cluster can run, "
+        "unless given.",
+    )
     retries: int = Field(
         1,
         ge=0,
-        description="How often an evaluation that was lost is begun again: its runner died, or "
+        description="How often a lost evaluation is retried: its runner died, or "
         "its lease ran out. What the objective itself fails at is a result, and is repeated only "
         "by `neurobo retry`.",
     )
@@ -245,6 +281,9 @@ class StudyTable(Table):
     space: dict[Name, Parameter] = Field({}, description="The parameters, by name.")
     pool: PoolTable | None = Field(None, description="A catalogue of candidates.")
     objective: Objective | None = Field(None, description="What is evaluated.")
+    engine: Engine = Field(
+        Engine(kind="processes", address=None, resources={}), description="Where evaluations run."
+    )
     physics: Physics | None = Field(None, description="A law that the objective obeys.")
     lease: Lease = Field(
         Lease(seconds=60.0, ask_hours=168.0), description="How long a trial is reserved."

@@ -13,6 +13,7 @@ from optuna.distributions import BaseDistribution
 
 from neurobo.algorithm import Algorithm
 from neurobo.algorithm.registry import build
+from neurobo.integrations.optuna.other_storages import JOURNAL, journal_of
 from neurobo.search.initial_design import start_size
 from neurobo.space.distributions import categorical, float_range, int_range
 from neurobo.space.input_constraints import AtMost
@@ -48,7 +49,11 @@ class StudyFile:
     @property
     def storage(self) -> str:
         """As people write it; it may hold a password."""
-        return f"sqlite:///{self.database}" if self.database else str(self.table.storage)
+        if self.database:
+            return f"sqlite:///{self.database}"
+        given = str(self.table.storage)
+        journal = journal_of(given)
+        return given if journal is None else f"{JOURNAL}{self.folder / journal}"
 
     @property
     def n_start(self) -> int:
@@ -64,9 +69,12 @@ class StudyFile:
     def space(self) -> Space:
         distributions = {name: distribution_of(p) for name, p in self.table.space.items()}
         when = conditions_of(self.table.space)
+        ordered = [name for name, p in self.table.space.items() if p.ordered]
         pools = {} if self.pool is None else {CANDIDATE: self.pool}
         counted = {name: pool.distribution for name, pool in pools.items()}
-        return Space({**distributions, **counted}, pools=pools, when=when, where=self.where)
+        return Space(
+            {**distributions, **counted}, pools=pools, when=when, where=self.where, ordered=ordered
+        )
 
     @property
     def where(self) -> list[str | AtMost]:

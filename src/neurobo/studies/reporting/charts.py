@@ -26,6 +26,7 @@ from neurobo.page.charts import (
     Segments,
 )
 from neurobo.space.encoders import Parameter
+from neurobo.studies.reporting.context import Context
 from neurobo.studies.reporting.findings import Findings, Influence, plus_minus, shown, thinned
 
 BEST, OTHER, GOOD, FAILED, GREY = *COLOURS[:4], "#8a8f98"
@@ -188,6 +189,28 @@ def slice_of(found: Findings, one: Slice) -> Picture:
     tip = f"recommended: {found.setting(one.name, here)}"
     diamond = Dots(np.array([mark]), np.array([mean]), BEST, "diamond", 6, tip=tip)
     return Picture(label, [*marks, diamond], axis, Axis("value"), 220)
+
+
+def best_over(found: Findings, one: Context) -> Picture:
+    """The best expected value for each value of a parameter that somebody else decides."""
+    low, high = one.mean - 2 * one.sd, one.mean + 2 * one.sd
+    tips = [
+        f"{found.setting(one.name, value)}: {plus_minus(best.value, 2 * best.sd)}"
+        for value, best in zip(one.values, one.found, strict=True)
+    ]
+    label = f"Best expected value over {one.name}, {one.mean.min():.4g} to {one.mean.max():.4g}"
+    parameter = found.space.parameters[one.name]
+    if isinstance(parameter.distribution, CategoricalDistribution):
+        x = np.arange(len(one.values), dtype=float)
+        bars = zip(x.tolist(), low.tolist(), high.tolist(), strict=True)
+        marks: list[Mark] = [
+            Segments([(at, bottom, at, top) for at, bottom, top in bars], OTHER, 1.5),
+            Dots(x, one.mean, OTHER, radius=4.5, tip=tips),
+        ]
+    else:
+        x = np.array(one.values, dtype=float)
+        marks = [Band(x, low, high, OTHER), Line(x, one.mean, OTHER, 2.2, tip=tips)]
+    return Picture(label, marks, _axis(one.name, parameter), Axis("best expected value"), 240)
 
 
 def shares(rows: Sequence[Influence]) -> Picture:

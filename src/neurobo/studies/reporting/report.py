@@ -22,6 +22,7 @@ from neurobo.page import (
 from neurobo.studies.file.study_file import StudyFile
 from neurobo.studies.reporting import charts
 from neurobo.studies.reporting.advice import recommended
+from neurobo.studies.reporting.context import Context, contexts
 from neurobo.studies.reporting.findings import Findings, plus_minus, shown
 from neurobo.studies.reporting.sentences import SHARES, story, summary
 
@@ -50,6 +51,7 @@ def sections(found: Findings, told: Explanation) -> list[Section]:
             parts.append(Section("All results", [_parallel(found)]))
     if found.slices:
         parts.append(Section("Around the recommended setting", [_slices(found)]))
+    parts += [_over(found, one) for one in contexts(found)]
     if found.influence:
         parts.append(Section("Which parameters matter", _influence(found)))
     if tally.constrained or tally.failed:
@@ -125,6 +127,27 @@ def _slices(found: Findings) -> Block:
             "have are left out; one that another value would need is in the middle of its range."
         )
     return Grid(cards, caption)
+
+
+def _over(found: Findings, one: Context) -> Section:
+    """The best value over a parameter that somebody else decides."""
+    names = [name for name in found.space.distributions if name != one.name]
+    rows: list[list[Cell | str]] = [
+        [
+            found.setting(one.name, value),
+            plus_minus(best.value, 2 * best.sd),
+            *(found.setting(name, best.params.get(name, "")) for name in names),
+        ]
+        for value, best in zip(one.values, one.found, strict=True)
+    ]
+    caption = (
+        f"Trials were asked for with given values of {one.name}. For each value of it, the other "
+        "parameters are those of the best expected value (± 2 standard deviations)."
+    )
+    table = Table([one.name, "expected", *names], rows, caption)
+    return Section(
+        f"Best value over {one.name}", [Grid([Card(charts.best_over(found, one))]), table]
+    )
 
 
 def _influence(found: Findings) -> list[Block]:

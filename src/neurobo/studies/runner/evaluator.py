@@ -38,7 +38,7 @@ def main() -> None:
     folder = _Folder()
     if os.fork() == 0:  # nothing is loaded and no thread runs yet: this is safe
         _guard(requests.fileno(), folder)
-    functions = _Functions()
+    functions = Functions()
     while line := _line(requests):
         request = json.loads(line)
         folder.set(request.get("remove") or "")
@@ -214,7 +214,7 @@ class _Tail:
 # Functions ----------------------------------------------------------------------------------------
 
 
-class _Functions:
+class Functions:
     """Python objectives, imported once."""
 
     def __init__(self) -> None:
@@ -222,7 +222,8 @@ class _Functions:
 
     def call(self, request: dict[str, Any]) -> dict[str, Any]:
         try:
-            os.chdir(request["cwd"])
+            if request["cwd"]:
+                os.chdir(request["cwd"])
             function = self._function(request)
             return {"result": json.loads(json.dumps(function(request["params"]), default=_plain))}
         except (Exception, SystemExit) as error:

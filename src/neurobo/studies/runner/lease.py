@@ -1,8 +1,8 @@
-"""Who works on a trial and until when, so that nobody waits for the dead.
+"""Who works on a trial and until when, so that abandoned trials are reclaimed.
 
 A lease is a system attribute of the trial. Whoever works on it renews the lease; when it has run
 out, or its holder is a process of this machine that is no more, anybody may give the trial up. It
-is then failed, and begun again as a new trial with the same point while `retries` allow it.
+is then failed, and retried as a new trial with the same point while `retries` allow it.
 
 Optuna's own heartbeats have one period for all trials, which does not suit both a program and a
 person; they do not see a trial that died before its first beat, and they work only inside
@@ -24,17 +24,13 @@ from sqlalchemy.exc import SQLAlchemyError
 from neurobo.errors import InvalidInput
 from neurobo.integrations.optuna import compat
 from neurobo.integrations.optuna.attributes import (
-    ATTEMPT,
-    FAILURE,
-    INTERRUPTED,
     RETRY_OF,
-    VOID,
-    attempt_of,
     counting,
     replaced,
 )
-from neurobo.integrations.optuna.history import suggested
 from neurobo.integrations.optuna.leases import LEASE, Glance, Watch, lease
+from neurobo.running.results import known_trials
+from neurobo.running.retries import give_up
 from neurobo.space.distributions import has_value
 from neurobo.space.search_space import Params, Space
 
@@ -121,35 +117,11 @@ def give_up_expired(
     return [t.number for t in late if give_up(study, t, space, retries, reason)]
 
 
-def give_up(study: Study, trial: FrozenTrial, space: Space, retries: int, reason: str) -> bool:
-    """Fail a running trial; False if it had ended already.
-
-    One that may be retried, or to which no point was suggested yet, becomes void: it does not count
-    as an evaluation, and a new trial takes its turn.
-    """
-    attempt, point = attempt_of(trial), suggested(trial)
-    known = space.contains(point)
-    again = attempt <= retries or reason == INTERRUPTED
-    void = {VOID: True} if again or not known else {}
-    try:
-        # Only one of several that try succeeds.
-        compat.finish_trial(
-            study, trial, TrialState.FAIL, user_attrs={FAILURE: reason}, system_attrs=void
-        )
-    except UpdateFinishedTrialError:
-        return False
-    if again and known:
-        marks = {RETRY_OF: trial.number, ATTEMPT: attempt + (reason != INTERRUPTED)}
-        point = space.params(point)
-        study.enqueue_trial(point, user_attrs=marks)
-    return True
-
-
 def retry(study: Study, space: Space, numbers: Sequence[int] | None = None) -> dict[int, int]:
     """Queue failed trials again, all or those of `numbers`: the new trials by the old ones'
     numbers.
 
-    The old ones stay in the study; they teach nothing any more and do not count.
+    The old ones stay in the study; the model ignores them and they do not count.
     """
     trials = study.get_trials(deepcopy=False)
     failed = {t.number for t in counting(study, trials) if t.state == TrialState.FAIL}
@@ -189,19 +161,3 @@ def _check_retriable(
             f"a trial to retry must lie in the space of the study file, got {number} at "
             f"{trial.params}"
         )
-
-
-def known_trials(trials: Sequence[FrozenTrial]) -> str:
-    """The end of a message about a number that no trial has."""
-    if len(trials) < 2:
-        return "but there is only trial 0" if trials else "but there is no trial yet"
-    return f"but there are only trials 0 to {len(trials) - 1}"
-
-
-def successor(study: Study, number: int) -> FrozenTrial | None:
-    """The trial that stands in the place of trial `number`, or the last of them."""
-    trials = study.get_trials(deepcopy=False)
-    places, last = replaced(trials), number
-    while last in places:
-        last = places[last]
-    return None if last == number else trials[last]

@@ -24,7 +24,7 @@ from neurobo.running.progress import Progress
 from neurobo.studies.file.study_file import StudyFile
 
 SECONDS = 1.0
-"""Between two looks at the study, if nobody else looks."""
+"""Between two looks at the study, if nothing else reads it."""
 MOST_RUNNING = 12
 """Rows of the table."""
 

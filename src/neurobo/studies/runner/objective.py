@@ -29,9 +29,10 @@ TAIL = 2000
 class Requests:
     """Makes an evaluator's request of a trial: `{"kind": …}`, as the evaluator reads it."""
 
-    def __init__(self, study: StudyFile) -> None:
+    def __init__(self, study: StudyFile, *, shared: bool = False) -> None:
+        """`shared`: other machines evaluate; folders of trials are beside the study file."""
         assert study.table.objective is not None
-        self._study, self._objective = study, study.table.objective
+        self._study, self._objective, self._shared = study, study.table.objective, shared
         self._folders: dict[int, Path] = {}
 
     @property
@@ -82,7 +83,7 @@ class Requests:
         return {**params, ID: pool.name(params[CANDIDATE])}
 
     def _new_folder(self, number: int) -> Path:
-        if self._objective.keep == "none":
+        if self._objective.keep == "none" and not self._shared:
             folder = Path(tempfile.mkdtemp(prefix=f"neurobo-trial-{number}-"))
         else:
             folder = kept_folder(self._study, number)
@@ -96,6 +97,11 @@ class Requests:
         keep = self._objective.keep
         if folder is not None and not (keep == "all" or (keep == "failed" and failed)):
             shutil.rmtree(folder, ignore_errors=True)
+
+    def outcome(
+        self, reply: Mapping[str, Any], constraints: Sequence[str], printed: str
+    ) -> Outcome:
+        return outcome(reply, constraints, printed)
 
 
 # Results ----------------------------------------------------------------------------------------

@@ -1,4 +1,7 @@
-"""Workers that are processes of their own: see evaluator.py for the other end of the pipes."""
+"""Workers that are processes of their own: see evaluator.py for the other end of the pipes.
+
+Workers of an engine import this module, too: neither JAX nor the numeric core.
+"""
 
 from __future__ import annotations
 
@@ -12,18 +15,31 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import IO, Any, Self
+from typing import IO, Any, Protocol, Self
 
-from neurobo.running.compilation_cache import environment
 from neurobo.running.workers import Outcome
-from neurobo.studies.runner.objective import Requests, outcome
 
 GRACE = 2.0
 """Seconds between asking a program to end (SIGTERM) and ending it (SIGKILL)."""
 REMEMBERED = 1 << 16
 """Bytes of what a Python objective prints."""
+
+
+class Requests(Protocol):
+    """What is evaluated; `objective.Requests` makes it of a study file."""
+
+    @property
+    def timeout(self) -> float: ...
+
+    def request(self, params: Any, number: int) -> dict[str, Any]: ...
+
+    def ended(self, number: int, *, failed: bool) -> None: ...
+
+    def outcome(
+        self, reply: Mapping[str, Any], constraints: Sequence[str], printed: str
+    ) -> Outcome: ...
 
 
 @dataclass(eq=False)
@@ -125,7 +141,8 @@ class Programs:
             code = slot.destroy()
             self._slots.remove(slot)
         printed = slot.printed.decode(errors="replace")
-        found = outcome(reply or {"error": _gone(code)}, self._constraints, printed)
+        told = reply or {"error": _gone(code)}
+        found = self._requests.outcome(told, self._constraints, printed)
         if slot.overdue:
             why = f"it must end within {self._requests.timeout:g} s, got no end"
             return Outcome(failure=why, output=found.output)
@@ -154,7 +171,6 @@ class Programs:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             pass_fds=[write],
-            env=environment(),
             start_new_session=True,
         )
         os.close(write)

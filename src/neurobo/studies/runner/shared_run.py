@@ -34,27 +34,28 @@ from neurobo.integrations.optuna.outage import Outage
 from neurobo.integrations.optuna.storage import StorageError
 from neurobo.running.backends import not_waiting
 from neurobo.running.interrupts import StopFlags
-from neurobo.running.loop import JUST_READ, Callback, Run
+from neurobo.running.loop import Callback, Run
 from neurobo.running.progress import Progress
+from neurobo.running.results import accept_late, record
+from neurobo.running.retries import give_up
+from neurobo.running.spool import Spool
+from neurobo.running.suggesting import JUST_READ
 from neurobo.running.workers import Outcome
 from neurobo.studies.file.study_file import StudyFile
-from neurobo.studies.runner import ask_tell
+from neurobo.studies.runner.engines import engine_named, workers_of
 from neurobo.studies.runner.failure_notes import FailureNotes
 from neurobo.studies.runner.lease import (
     Renewal,
-    give_up,
     give_up_expired,
     may_begin,
     new_trial,
 )
-from neurobo.studies.runner.objective import Requests
-from neurobo.studies.runner.programs import Programs
-from neurobo.studies.runner.spool import Spool, store_left_behind
 from neurobo.studies.runner.store import explained, open_study, suggesting
 
 NOT_NEEDED = "not needed: others had begun the last trial"
 STOPPED = "stopped"
 """How the reason begins if Ctrl-C ended a run."""
+NEXT = "the next `neurobo run` stores them"
 TICK = 0.5
 """Seconds between two looks at what others do."""
 
@@ -67,19 +68,21 @@ class SharedBackend:
     ) -> None:
         self.study = study
         self.finished = len(counting(study))
-        self.spool = Spool(file)
+        self.spool = Spool(file.folder, file.path.stem, file.table.name)
         self._file, self._note, self._flags = file, note, flags
         self._seconds, self._retries = file.table.lease.seconds, file.table.retries
         self.leases = Renewal(study, self._seconds)
         self._outage = outage_of(study) or Outage()
         self._outage.note, self._outage.meanwhile = note, self._while_away
-        self._telling: dict[int, Outcome] = {}
+        self._outage.waits_for_space = True
         self._watch, self._watched_since = Watch(), -math.inf
         self._looked = -math.inf
         self._told_to_stop = False
         self._left_aside: set[int] = set()
-        self.loop: Run | None = None
-        """The run whose trials these are, once it is made."""
+        self._loop: Run | None = None
+
+    def serve(self, loop: Run) -> None:
+        self._loop = loop
 
     @property
     def patience(self) -> float | None:
@@ -109,19 +112,20 @@ class SharedBackend:
             request_stop(self.study)
         if stop_requested(self.study) and not self._told_to_stop:
             self._told_to_stop = True
-            count = 0 if self.loop is None else len(self.loop.running)
+            count = 0 if self._loop is None else len(self._loop.running)
             self._note(
                 f"stopping: {count} running trial{'s' * (count != 1)} will be finished; "
                 "Ctrl-C again stops now"
             )
 
     def _while_away(self) -> None:
-        """Between two attempts to reach a storage that is away: results must not get lost."""
-        if self.loop is not None and self.loop.running:
-            self.loop.gather(0)
-            for number, outcome in {**self._telling, **self.loop.arrived}.items():
-                self.spool.keep(number, outcome)
+        """Between two attempts to reach a storage that is away."""
+        self._keep_results()
         self._flags.check()
+
+    def _keep_results(self) -> None:
+        if self._loop is not None:
+            self._loop.keep_results(self.spool)
 
     def _report_unusable(self) -> None:
         """Trials that somebody else wrote, and that neurobo cannot work with."""
@@ -171,16 +175,13 @@ class SharedBackend:
         self.leases.release(trial)
 
     def tell(self, trial: Trial, outcome: Outcome) -> FrozenTrial | None:
-        self._telling = {trial.number: outcome}
-        try:
-            told = self._store(trial, outcome)
-        finally:
-            self._telling = {}
+        told = self._store(trial, outcome)
         self.leases.release(trial)
-        self.spool.forget(trial.number)
         with recent(self.study, JUST_READ):
             self.finished = len(counting(self.study))
-        return None if told is None else stored_trial(self.study, told)
+        stored = None if told is None else stored_trial(self.study, told)
+        self.spool.forget(trial.number)  # last: every call above may keep it once more
+        return stored
 
     def _store(self, trial: Trial, outcome: Outcome) -> Trial | FrozenTrial | None:
         """The trial that has the result; None if none has."""
@@ -189,9 +190,9 @@ class SharedBackend:
             self._give_up(trial, f"lost: {outcome.failure}")
             return None
         try:
-            ask_tell.record(self.study, trial, outcome)
+            record(self.study, trial, outcome)
         except UpdateFinishedTrialError:  # this machine slept, and the lease ran out
-            return ask_tell.accept_late(self.study, trial.number, outcome, self._note)
+            return accept_late(self.study, trial.number, outcome, self._note)
         return trial
 
     def abandon(self, trial: Trial, reason: str) -> None:
@@ -211,22 +212,22 @@ class SharedBackend:
         return theirs
 
     def leaving(self) -> AbstractContextManager[None]:
-        self._outage.meanwhile = lambda: None
-        return not_waiting(self.study)
+        return not_waiting(self.study, self._keep_results)
 
 
 def run(
     file: StudyFile,
     *,
     workers: int | None = None,
+    engine: str | None = None,
     display: Callable[[Study], Progress],
     note: Callable[[str], None],
     callbacks: tuple[Callback, ...] = (),
 ) -> tuple[Study, str]:
     """Evaluate until the budget is spent; the study, and why if it ended early.
 
-    Ctrl-C once: running trials end, no new ones begin. Twice: they are killed, and begun again by
-    the next run.
+    `engine` is where evaluations run, if not as the file says. Ctrl-C once: running trials end, no
+    new ones begin. Twice: they are killed, and retried by the next run.
     """
     check_runnable(file)
     table = file.table
@@ -234,12 +235,10 @@ def run(
     suggesting(file, study)
     hours = table.budget.hours
     end = math.inf if hours is None else time.monotonic() + 3600 * hours
-    requests = Requests(file)
-    places = Programs(requests, workers or table.workers, table.constraints)
+    places, where = workers_of(file, engine_named(file, engine), workers)
     flags = StopFlags()
     backend = SharedBackend(file, study, note, flags)
     loop = Run(file.space, backend, places, table.budget.trials, batch=1)
-    backend.loop = loop
     try:
         with (
             explained(file),
@@ -249,18 +248,19 @@ def run(
             places,
             backend.leases,
         ):
-            store_left_behind(file, study, note)
+            note(f"evaluations run {where}")
+            backend.spool.store_left_behind(study, note)
             why = loop.go(end, (FailureNotes(note), *callbacks), shown)
     except StorageError as error:
         if not backend.spool:
             raise
-        raise StorageError(f"{error}; {_kept(backend.spool)}") from error
+        raise StorageError(f"{error}; {backend.spool.kept(NEXT)}") from error
     finally:
         outage = outage_of(study)
         if outage is not None and outage.away:
             outage.seconds = 0.0  # whoever looks at the study now need not wait
     if backend.spool:
-        why = f"{why or STOPPED}; {_kept(backend.spool)}"
+        why = f"{why or STOPPED}; {backend.spool.kept(NEXT)}"
     if not why and stop_requested(study):
         why = loop.how_far(STOPPED)
     return study, why
@@ -272,11 +272,3 @@ def check_runnable(file: StudyFile) -> None:
             f"a study to run must have an [objective], got none in {file.path}; `neurobo ask` and "
             "`neurobo tell` work without"
         )
-
-
-def _kept(spool: Spool) -> str:
-    count = len(spool)
-    return (
-        f"{count} result{'s' * (count != 1)} could not be stored and wait{'s' * (count == 1)} in "
-        f"{spool.path}; the next `neurobo run` stores them"
-    )

@@ -1,7 +1,8 @@
-"""Results that the storage could not take, in a small file beside the study file.
+"""Results that the storage could not take, in a small file.
 
-A result is written here only while the storage is away, and removed once it is stored. If the
-runner ends before that, the next one stores what it finds.
+`neurobo run` keeps it beside the study file, `minimize` beside the SQLite file or, with a server,
+in the current folder. A result is written here only while the storage is away, and removed once it
+is stored. If the process ends before that, the next run of the study stores what it finds.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,19 +19,27 @@ from optuna.study import Study
 
 from neurobo.errors import InvalidInput
 from neurobo.integrations.optuna.leases import Lease, is_dead, lease
+from neurobo.running.results import tell_result
 from neurobo.running.workers import Outcome
-from neurobo.studies.file.study_file import StudyFile
-from neurobo.studies.runner.ask_tell import tell_result
 
 _FIELDS = ("value", "failure", "constraints", "attrs", "output")
+_LONGEST = 100
+"""Characters of a study's name in that of a file."""
 
 
 class Spool:
-    """The results of this process that are not stored yet."""
+    """The results of this process that are not stored yet.
 
-    def __init__(self, file: StudyFile) -> None:
-        self.path = file.path.with_suffix(f".unwritten-{os.getpid()}.jsonl")
-        self._name = file.table.name
+    Args:
+        folder: Where the file is.
+        title: How its name begins.
+        study: The name of the study.
+    """
+
+    def __init__(self, folder: Path, title: str, study: str) -> None:
+        self._folder, self._study = folder.absolute(), study
+        self._title = re.sub(r"[^\w. -]", "_", title)[:_LONGEST]
+        self.path = self._folder / f"{self._title}.unwritten-{os.getpid()}.jsonl"
         self._lines: dict[int, str] = {}
 
     def __len__(self) -> int:
@@ -41,7 +51,7 @@ class Spool:
         if number in self._lines or outcome.lost:
             return
         entry = {name: getattr(outcome, name) for name in _FIELDS}
-        entry |= {"study": self._name, "trial": number, "by": lease(0.0, by_process=True)}
+        entry |= {"study": self._study, "trial": number, "by": lease(0.0, by_process=True)}
         self._lines[number] = json.dumps(entry)
         self._write()
 
@@ -64,26 +74,34 @@ class Spool:
         except OSError:
             pass
 
+    def kept(self, how: str) -> str:
+        """Where the results are that could not be stored, and how they get into the study."""
+        count = len(self)
+        what = f"{count} result{'s' * (count != 1)} could not be stored and "
+        if not self.path.exists():
+            return f"{what}{'are' if count != 1 else 'is'} lost: {self.path} cannot be written"
+        return f"{what}wait{'s' * (count == 1)} in {self.path}; {how}"
 
-def store_left_behind(file: StudyFile, study: Study, note: Callable[[str], None]) -> None:
-    """Store the results in the files of runners that are no more."""
-    mine = Spool(file).path
-    for path in sorted(file.folder.glob(f"{file.path.stem}.unwritten-*.jsonl")):
-        entries = _entries(path, file.table.name)
-        if not entries or any(not _may_take(by) for by, _, _ in entries):
-            continue
-        try:
-            path.rename(mine)  # only one of several runners succeeds
-        except OSError:
-            continue
-        for _, number, outcome in entries:
+    def store_left_behind(self, study: Study, note: Callable[[str], None]) -> None:
+        """Store the results in the files of processes that are no more."""
+        # A name may have characters that mean something in a pattern.
+        start = f"{self._title}.unwritten-"
+        for path in sorted(p for p in self._folder.glob("*.jsonl") if p.name.startswith(start)):
+            entries = _entries(path, self._study)
+            if not entries or any(not _may_take(by) for by, _, _ in entries):
+                continue
             try:
-                tell_result(file, study, number, outcome)
-            except InvalidInput as error:
-                note(f"a result in {path.name} is not needed: {error}")
-            else:
-                note(f"trial {number}: stored the result that was kept in {path.name}")
-        mine.unlink(missing_ok=True)
+                path.rename(self.path)  # only one of several processes succeeds
+            except OSError:
+                continue
+            for _, number, outcome in entries:
+                try:
+                    tell_result(study, number, outcome)
+                except InvalidInput as error:
+                    note(f"a result in {path.name} is not needed: {error}")
+                else:
+                    note(f"trial {number}: stored the result that was kept in {path.name}")
+            self.path.unlink(missing_ok=True)
 
 
 def _entries(path: Path, name: str) -> list[tuple[Lease, int, Outcome]]:
@@ -95,7 +113,7 @@ def _entries(path: Path, name: str) -> list[tuple[Lease, int, Outcome]]:
 
 
 def _may_take(by: Lease) -> bool:
-    """Whether the runner that wrote the file is gone, as far as this machine can tell."""
+    """Whether the process that wrote the file is gone, as far as this machine can tell."""
     return by.pid is None or by.pid == os.getpid() or is_dead(by)
 
 

@@ -1,0 +1,243 @@
+"""From the start of a process to its suggestions: processor and wall seconds, ours and others'.
+
+    python benchmarks/cold_start.py                    # all cases, five times (an hour)
+    python benchmarks/cold_start.py --repeat 1 --only first-6
+
+Every measurement is a process of its own; methods take turns, so that whatever else the machine
+does meets all of them. "first ever": without programs of an earlier process; "again": with them.
+The table is written to docs/how-fast.md, between its marks, from benchmarks/reference/cold.csv.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+FILE = Path("benchmarks/reference/cold.csv")
+PAGE = Path("docs/how-fast.md")
+MARKS = "<!-- cold: begin -->", "<!-- cold: end -->"
+CASES = {
+    "first-2": ("first three suggestions, 2 parameters", 2, 0, 3),
+    "first-6": ("first three suggestions, 6 parameters", 6, 0, 3),
+    "first-20": ("first three suggestions, 20 parameters", 20, 0, 3),
+    "first-mixed": ("first three suggestions, 6 numbers and 4 switches", 6, 4, 3),
+    "study-2": ("a study of 40 trials, 2 parameters", 2, 0, 40),
+    "study-6": ("a study of 100 trials, 6 parameters", 6, 0, 100),
+}
+"""What it is, numbers, switches, and suggestions after (the first three) or from the start."""
+METHODS = ("auto, first ever", "auto, again", "Optuna GP", "BoTorch", "Optuna TPE")
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--repeat", type=int, default=5)
+    options.add_argument("--only", action="append", choices=CASES)
+    options.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
+    given = options.parse_args()
+    if given.child:
+        child(*given.child)
+        return
+    rows = measured(given.only or list(CASES), given.repeat)
+    if not given.only:
+        with FILE.open("w", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerows([("case", "method", "cpu", "wall", "programs"), *rows])
+        write_page()
+    print(table(rows))
+
+
+# Measuring --------------------------------------------------------------------------------------
+
+
+def measured(cases: list[str], repeat: int) -> list[tuple[str, str, float, float, int]]:
+    rows = []
+    with tempfile.TemporaryDirectory() as scratch:
+        for case in cases:
+            for i in range(repeat):
+                for method in METHODS:
+                    kept = Path(scratch) / (f"{i}" if "first ever" in method else case)
+                    if method == "auto, again" and i == 0:
+                        run(case, "auto", kept)  # makes the programs
+                    cpu, wall, programs = run(case, method.partition(",")[0], kept)
+                    rows.append((case, method, round(cpu, 2), round(wall, 2), programs))
+                    print(*rows[-1], flush=True)
+            for entry in Path(scratch).iterdir():
+                if entry.name.isdigit():
+                    entry.rename(entry.with_name(f"{case}-{entry.name}-done"))
+    return rows
+
+
+def run(case: str, method: str, kept: Path) -> tuple[float, float, int]:
+    """Processor and wall seconds of a fresh process, and how many programs it compiled."""
+    began = time.perf_counter()
+    process = subprocess.Popen(
+        [sys.executable, __file__, "--child", case, method],
+        stdout=subprocess.PIPE, text=True,
+        env={**os.environ, "NEUROBO_CACHE": str(kept), "OMP_NUM_THREADS": "1"},
+    )  # fmt: skip
+    assert process.stdout is not None
+    said = process.stdout.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    if status:
+        raise SystemExit(f"{method} failed on {case}")
+    seconds = usage.ru_utime + usage.ru_stime
+    return seconds, time.perf_counter() - began, json.loads(said)["programs"]
+
+
+def child(case: str, method: str) -> None:
+    _, numbers, switches, count = CASES[case]
+    names = [f"x{i}" for i in range(numbers)]
+    flags = [f"s{i}" for i in range(switches)]
+    counter = {"programs": 0}
+    {"auto": _auto, "Optuna GP": _optuna, "Optuna TPE": _optuna, "BoTorch": _botorch}[method](
+        case, method, names, flags, count, counter
+    )
+    print(json.dumps(counter))
+
+
+def value(point: dict[str, Any]) -> float:
+    """A curved valley."""
+    x = list(point.values())
+    return sum(
+        (b - a * a) ** 2 + 0.1 * (a - 0.3) ** 2 for a, b in zip(x, x[1:] + x[:1], strict=True)
+    )
+
+
+def _start(names: list[str], flags: list[str], case: str) -> list[dict[str, Any]]:
+    """Twelve observations before the first suggestions; none before a study."""
+    import random
+
+    draw = random.Random(0)
+    return [
+        {name: draw.uniform(-1, 1) for name in names} | {flag: draw.randint(0, 1) for flag in flags}
+        for _ in range(0 if case.startswith("study") else 12)
+    ]
+
+
+def _auto(
+    case: str, method: str, names: list[str], flags: list[str], count: int, counter: Any
+) -> None:
+    import neurobo
+
+    space: Any = dict.fromkeys(names, (-1.0, 1.0)) | {f: neurobo.Int(0, 1) for f in flags}
+    history = [(point, value(point)) for point in _start(names, flags, case)]
+    import jax
+
+    def listen(event: str, *_: Any, **__: Any) -> None:
+        counter["programs"] += event == "/jax/core/compile/backend_compile_duration"
+
+    jax.monitoring.register_event_duration_secs_listener(listen)
+    for _ in range(count):
+        (point,) = neurobo.suggest(space, history, seed=0)
+        history.append((point, value(point)))
+
+
+def _optuna(
+    case: str, method: str, names: list[str], flags: list[str], count: int, counter: Any
+) -> None:
+    import warnings
+
+    import optuna
+
+    warnings.simplefilter("ignore")
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    space: dict[str, Any] = {n: optuna.distributions.FloatDistribution(-1, 1) for n in names}
+    space |= {flag: optuna.distributions.IntDistribution(0, 1) for flag in flags}
+    kinds = {"Optuna GP": optuna.samplers.GPSampler, "Optuna TPE": optuna.samplers.TPESampler}
+    study = optuna.create_study(sampler=kinds[method](seed=0))
+    for point in _start(names, flags, case):
+        study.add_trial(
+            optuna.trial.create_trial(params=point, distributions=space, value=value(point))
+        )
+    for _ in range(count):
+        trial = study.ask(space)
+        study.tell(trial, value(trial.params))
+
+
+def _botorch(
+    case: str, method: str, names: list[str], flags: list[str], count: int, counter: Any
+) -> None:
+    """The loop of BoTorch's tutorials; switches are relaxed to numbers."""
+    import warnings
+
+    import torch
+    from botorch.acquisition import LogExpectedImprovement
+    from botorch.fit import fit_gpytorch_mll
+    from botorch.models import SingleTaskGP
+    from botorch.models.transforms import Normalize, Standardize
+    from botorch.optim import optimize_acqf
+    from gpytorch.mlls import ExactMarginalLogLikelihood
+
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    every = [*names, *flags]
+    low = torch.tensor([-1.0] * len(names) + [0.0] * len(flags), dtype=torch.double)
+    bounds = torch.stack([low, torch.ones_like(low)])
+    points = [list(p.values()) for p in _start(names, flags, case)]
+    for _ in range(count):
+        if len(points) < 10:
+            drawn = low + (1 - low) * torch.rand(len(every), dtype=torch.double)
+            points.append(drawn.tolist())
+            continue
+        x = torch.tensor(points, dtype=torch.double)
+        y = torch.tensor(
+            [[-value(dict(zip(every, p, strict=True)))] for p in points], dtype=torch.double
+        )
+        model = SingleTaskGP(
+            x, y, input_transform=Normalize(len(every), bounds=bounds),
+            outcome_transform=Standardize(1),
+        )  # fmt: skip
+        fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
+        found, _best = optimize_acqf(
+            LogExpectedImprovement(model, y.max()), bounds=bounds, q=1,
+            num_restarts=10, raw_samples=512,
+        )  # fmt: skip
+        points.append(found[0].tolist())
+
+
+# The page ---------------------------------------------------------------------------------------
+
+
+def table(rows: list[tuple[str, str, float, float, int]]) -> str:
+    """Medians."""
+    found: dict[tuple[str, str], list[tuple[float, float, int]]] = defaultdict(list)
+    for case, method, *numbers in rows:
+        found[case, method].append(tuple(map(float, numbers)))  # type: ignore[arg-type]
+    lines = [
+        "| | " + " | ".join(METHODS) + " | programs: first ever, again |",
+        "|---" * (len(METHODS) + 2) + "|",
+    ]
+    for case in dict.fromkeys(case for case, _ in found):
+        cells, programs = [], []
+        for method in METHODS:
+            runs = found[case, method]
+            cpu, wall = (statistics.median(run[i] for run in runs) for i in (0, 1))
+            cells.append(f"{cpu:.1f} ({wall:.1f})")
+            if "auto" in method:
+                programs.append(f"{statistics.median(run[2] for run in runs):.0f}")
+        lines.append(f"| {CASES[case][0]} | {' | '.join(cells)} | {', '.join(programs)} |")
+    return "\n".join(lines)
+
+
+def write_page() -> None:
+    with FILE.open(newline="") as file:
+        rows: Any = [tuple(row.values()) for row in csv.DictReader(file)]
+    text = PAGE.read_text()
+    head, _, rest = text.partition(MARKS[0])
+    _, _, tail = rest.partition(MARKS[1])
+    PAGE.write_text(f"{head}{MARKS[0]}\n{table(rows)}\n{MARKS[1]}{tail}")
+
+
+if __name__ == "__main__":
+    main()

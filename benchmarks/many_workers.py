@@ -1,0 +1,207 @@
+"""How many workers can one driver keep busy? Simulated workers, the real loop, d = 20.
+
+Workers are simulated: an evaluation ends when the clock of the simulation says so, and costs
+nothing. That clock runs by the processor time of the driver while it suggests and stores, and jumps
+to the next end of an evaluation while it waits, so that other programs on the machine do not count.
+Compilation counts: run it twice with JAX_COMPILATION_CACHE_DIR set to see a warm start.
+
+    python benchmarks/many_workers.py --workers 1000 --seconds 60 --trials 5000
+
+writes a table and a picture to docs/pictures/many-workers.{md,svg} with --write.
+"""
+
+from __future__ import annotations
+
+import argparse
+import heapq
+import json
+import math
+import resource
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import optuna
+
+from neurobo.integrations.optuna.compat import stoppable
+from neurobo.integrations.optuna.sampler import NeuroSampler
+from neurobo.running import loop as loops
+from neurobo.running.backends import LocalBackend
+from neurobo.running.loop import Run
+from neurobo.running.progress import Silent
+from neurobo.running.workers import Outcome
+from neurobo.space.search_space import Space
+
+D = 20
+ROOT = Path(__file__).parents[1]
+PICTURES = ROOT / "docs" / "pictures"
+
+
+class Clock:
+    """Processor time of this process, and jumps."""
+
+    def __init__(self) -> None:
+        self.jumped = 0.0
+
+    def __call__(self) -> float:
+        return time.process_time() + self.jumped
+
+    def jump_to(self, moment: float) -> None:
+        self.jumped += max(moment - self(), 0.0)
+
+
+@dataclass
+class SimulatedWorkers:
+    """Evaluations of `seconds` on average, between half and one and a half of it."""
+
+    count: int
+    seconds: float
+    clock: Clock
+    rng: np.random.Generator
+    ends: list[tuple[float, int, float]] = field(default_factory=list)
+    free_since: list[float] = field(default_factory=list)
+    idle: list[float] = field(default_factory=list)
+    busy: list[float] = field(default_factory=list)
+    """Seconds, for each evaluation: before it began, and while it ran."""
+
+    def __enter__(self) -> Self:
+        self.free_since = [self.clock()] * self.count
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    @property
+    def free(self) -> int:
+        now = self.clock()
+        while self.ends and self.ends[0][0] <= now:  # they wait from their end on
+            self._end()
+        return len(self.free_since)
+
+    def __post_init__(self) -> None:
+        self._ended: dict[int, Outcome] = {}
+
+    def _end(self) -> None:
+        end, name, value = heapq.heappop(self.ends)
+        heapq.heappush(self.free_since, end)
+        self._ended[name] = Outcome(value)
+
+    def start(self, point: Any, name: int) -> None:
+        now = self.clock()
+        self.idle.append(now - heapq.heappop(self.free_since))
+        took = self.seconds * self.rng.uniform(0.5, 1.5)
+        self.busy.append(took)
+        value = float(np.sum((np.asarray(point) - 0.3) ** 2))
+        heapq.heappush(self.ends, (now + took, name, value))
+
+    def finished(self, timeout: float | None = None) -> dict[int, Outcome]:
+        _ = self.free
+        if not self._ended and self.ends:
+            self.clock.jump_to(self.ends[0][0])
+            _ = self.free
+        found, self._ended = self._ended, {}
+        return found
+
+
+def simulate(
+    workers: int, seconds: float, trials: int, algorithm: str, *, n_start: int | None
+) -> list[dict[str, float]]:
+    """One row for each tenth of the trials."""
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    space = Space.of([(-1.0, 1.0)] * D)
+    sampler = NeuroSampler(algorithm, seed=0, search_space=space, n_startup_trials=n_start)
+    study = optuna.create_study(sampler=sampler)
+    clock = Clock()
+    places = SimulatedWorkers(workers, seconds, clock, np.random.default_rng(0))
+    vars(loops)["time"] = _Time(clock)
+    rows: list[dict[str, float]] = []
+    marks = iter([trials * (i + 1) // 10 for i in range(10)])
+    state = {"next": next(marks), "done": 0, "began": 0.0, "cpu": 0.0, "count": 0}
+
+    def note(*_: object) -> None:
+        state["done"] += 1
+        if state["done"] < state["next"] or len(places.idle) == state["count"]:
+            return  # many may end at once, before anybody can begin
+        new, first = len(places.idle), int(state["count"])
+        idle, busy = sum(places.idle[first:new]), sum(places.busy[first:new])
+        cpu = time.process_time() - state["cpu"]
+        rows.append({
+            "n": state["done"],
+            "idle": idle / max(idle + busy, 1e-9),
+            "per_second": (new - first) / max(cpu, 1e-9),
+            "best": study.best_value,
+            "memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        })  # fmt: skip
+        print(json.dumps(rows[-1]), flush=True)
+        state.update(next=next(marks, math.inf), cpu=time.process_time(), count=new)
+        if state["done"] >= trials:
+            study.stop()
+
+    with places, stoppable(study):
+        # Workers have something to do until the last of these has ended.
+        run = Run(space, LocalBackend(study, space, 0), places, trials + workers, 1)
+        state["cpu"] = time.process_time()
+        run.go(math.inf, [note], Silent())
+    return rows
+
+
+class _Time:
+    """The loop's clock."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.perf_counter = clock
+        self.monotonic = clock
+
+
+def write(results: dict[str, list[dict[str, float]]]) -> None:
+    """The table and the picture of docs/cluster.md."""
+    import matplotlib as mpl
+
+    mpl.use("svg")
+    import matplotlib.pyplot as plt
+
+    lines = ["| evaluation | n | idle share | suggestions per CPU second | memory |",
+             "|---|---|---|---|---|"]  # fmt: skip
+    picture, (left, right) = plt.subplots(1, 2, figsize=(9, 3.4))
+    for name, rows in results.items():
+        for row in rows[1::2]:
+            lines.append(
+                f"| {name} | {row['n']:.0f} | {100 * row['idle']:.1f} % | {row['per_second']:.0f} "
+                f"| {row['memory_mb']:.0f} MB |"
+            )
+        n = [row["n"] for row in rows]
+        left.plot(n, [100 * row["idle"] for row in rows], marker="o", label=name)
+        right.plot(n, [row["per_second"] for row in rows], marker="o", label=name)
+    left.axhline(10, color="grey", linestyle=":")
+    left.set(xlabel="evaluations", ylabel="idle share of 1000 workers (%)", ylim=(0, None))
+    right.set(xlabel="evaluations", ylabel="suggestions per CPU second", ylim=(0, None))
+    left.legend(frameon=False)
+    picture.tight_layout()
+    picture.savefig(PICTURES / "many-workers.svg", metadata={"Date": None})
+    (PICTURES / "many-workers.md").write_text("\n".join(lines) + "\n")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--workers", type=int, default=1000)
+    parser.add_argument("--seconds", type=float, nargs="+", default=[60.0])
+    parser.add_argument("--trials", type=int, default=5000)
+    parser.add_argument("--algorithm", default="ntk-gp")
+    parser.add_argument("--start", type=int, default=None)
+    parser.add_argument("--write", action="store_true")
+    given = parser.parse_args()
+    found = {}
+    for seconds in given.seconds:
+        print(f"# {given.workers} workers, {seconds:g} s, {given.algorithm}", file=sys.stderr)
+        found[f"{seconds:g} s"] = simulate(
+            given.workers, seconds, given.trials, given.algorithm, n_start=given.start
+        )
+    if given.write:
+        write(found)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,3 @@
+"""Functions that JAX compiles, and the files that keep what it has compiled."""
+
+from neurobo.compilation.programs import compiled as compiled

@@ -1,0 +1,210 @@
+"""`compiled`: `jax.jit` whose programs are kept between processes.
+
+A suggestion uses about thirty compiled programs, and XLA takes seconds for them. JAX can keep them
+in a folder of its own, but that is a setting of the whole process, which belongs to the program
+that imports us, and it saves no tracing. Here every function asks for its program by a fingerprint
+of all that determines it: first in memory, then on disk, and only then it is traced and compiled.
+"""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from functools import cache, update_wrapper, wraps
+from typing import Any, NamedTuple, overload
+
+import jax
+from jax.experimental.serialize_executable import deserialize_and_load, serialize
+
+from neurobo.compilation import ahead, disk
+from neurobo.compilation.fingerprint import Unstable, fingerprint
+
+MOST = 96
+"""Programs in memory, two megabytes each; the least recently used leave first. A study uses about
+25 at a time, and others for each padded size of its observations."""
+_DEVICE = "jax_default_device"
+_SETTINGS = (
+    "jax_enable_x64", _DEVICE, "jax_default_matmul_precision",
+    "jax_default_prng_impl", "jax_threefry_partitionable", "jax_numpy_dtype_promotion",
+    "jax_numpy_rank_promotion",
+)  # fmt: skip
+"""Of JAX: those that change what a function computes."""
+_UNUSUAL = ("jax_disable_jit", "jax_debug_nans", "jax_debug_infs")
+"""Settings under which JAX does more than to call a program."""
+
+
+class _Key(NamedTuple):
+    """All that determines a program in this process."""
+
+    function: str
+    fixed: tuple[tuple[str, Any], ...]
+    structure: Any
+    shapes: tuple[Any, ...]
+    settings: tuple[Any, ...]
+
+
+class _Entry:
+    """A program, or a place where it is being made: others wait there instead of making it too."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.program: Callable[..., Any] | None = None
+
+
+_entries: OrderedDict[Hashable, _Entry] = OrderedDict()
+_lock = threading.Lock()
+
+
+def forget() -> None:
+    """Free the memory of all programs; they are read again from disk."""
+    with _lock:
+        _entries.clear()
+
+
+class Compiled:
+    """A function that runs as JAX has compiled it. Like `jax.jit`, it takes NumPy arrays, too."""
+
+    def __init__(self, function: Callable[..., Any], static: tuple[str, ...] = ()) -> None:
+        update_wrapper(self, function)
+        if "<" in function.__qualname__:
+            raise TypeError(f"a compiled function needs a name, got {function.__qualname__}")
+        self.name = f"{function.__module__}:{function.__qualname__}"
+        self._function = function
+        self._jit = jax.jit(function, static_argnames=static)
+        places = {name: i for i, name in enumerate(inspect.signature(function).parameters)}
+        self._static = {name: places[name] for name in static}
+        self._names = list(places)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        moving, fixed = self._split(args, kwargs)
+        leaves, structure = jax.tree.flatten(moving)
+        if any(isinstance(leaf, jax.core.Tracer) for leaf in leaves) or _unusual():
+            return self._jit(*args, **kwargs)  # inside another function, or under inspection
+        shapes = tuple(map(jax.typeof, leaves))
+        settings = tuple(getattr(jax.config, name) for name in _SETTINGS)
+        return self._program(_Key(self.name, fixed, structure, shapes, settings), leaves)(*leaves)
+
+    def _split(self, args: Any, kwargs: Any) -> tuple[Any, tuple[tuple[str, Any], ...]]:
+        """Traced arguments, and static ones by name."""
+        if not self._static:
+            return (args, kwargs), ()
+        fixed, held = [], set()
+        for name, place in self._static.items():
+            if place < len(args):
+                fixed.append((name, args[place]))
+                held.add(place)
+            elif name in kwargs:
+                fixed.append((name, kwargs[name]))
+        # From the first static place on by name, so that the places of the others do not move.
+        first = min(held, default=len(args))
+        moved = {self._names[i]: args[i] for i in range(first, len(args)) if i not in held}
+        named = {name: value for name, value in kwargs.items() if name not in self._static}
+        return (args[:first], moved | named), tuple(fixed)
+
+    def _program(self, key: _Key, leaves: list[Any]) -> Callable[..., Any]:
+        with _lock:
+            entry = _entries.get(key)
+            if entry is None:
+                entry = _entries[key] = _Entry()
+                while len(_entries) > MOST:
+                    _entries.popitem(last=False)
+            _entries.move_to_end(key)
+        if entry.program is None:
+            with entry.lock:
+                if entry.program is None:
+                    entry.program = self._made(key, leaves)
+        return entry.program
+
+    def _made(self, key: _Key, leaves: list[Any]) -> Callable[..., Any]:
+        ahead.check_wanted()
+        name = _name_on_disk(key)
+        found = None if name is None else _load(name, len(leaves))
+        if found is None:
+            found = self._compile(key, leaves)
+            if name is not None:
+                _store(name, found, leaves)
+        return found
+
+    def _compile(self, key: _Key, leaves: list[Any]) -> Callable[..., Any]:
+        """For the leaves of the arguments, which is what a program takes."""
+
+        @wraps(self._function)
+        def run(*leaves: Any) -> Any:
+            args, kwargs = jax.tree.unflatten(key.structure, leaves)
+            return self._function(*args, **kwargs, **dict(key.fixed))
+
+        return jax.jit(run).lower(*leaves).compile()
+
+
+def _unusual() -> bool:
+    return any(getattr(jax.config, name) for name in _UNUSUAL)
+
+
+def _name_on_disk(key: _Key) -> str | None:
+    """None for a program that only this process can use, or if none is kept."""
+    if disk.folder() is None or jax.default_backend() != "cpu":
+        return None
+    try:
+        return f"{key.function.rpartition(':')[2].strip('_')}-{fingerprint(*key)[:32]}"
+    except Unstable:
+        return None
+
+
+@cache
+def _lapack_is_ready() -> None:
+    """JAX finds LAPACK when it first lowers one of its routines, and a program that is loaded was
+    lowered by another process: without this it would jump to nowhere."""
+    jax.jit(jax.lax.linalg.cholesky).lower(jax.ShapeDtypeStruct((1, 1), "float32"))
+
+
+def _load(name: str, count: int) -> Callable[..., Any] | None:
+    payload = disk.read(name)
+    if payload is None:
+        return None
+    try:
+        return _unpacked(payload, count)
+    except Exception:  # whatever it is that JAX dislikes, it is compiled again
+        return None
+
+
+def _unpacked(payload: bytes, count: int) -> Callable[..., Any]:
+    _lapack_is_ready()
+    code, result = pickle.loads(payload)
+    taken = jax.tree.structure(((0,) * count, {}))
+    device: Any = getattr(jax.config, _DEVICE) or jax.local_devices()[0]
+    return deserialize_and_load(code, taken, result, backend="cpu", execution_devices=[device])
+
+
+def _store(name: str, program: Any, leaves: list[Any]) -> None:
+    try:
+        code, _, result = serialize(program)
+        payload = pickle.dumps((code, result))
+        # What JAX itself has read from a cache of its own is serialised without its functions.
+        jax.block_until_ready(_unpacked(payload, len(leaves))(*leaves))
+    except Exception:  # there is no list of what JAX cannot serialise
+        return
+    disk.write(name, payload)
+
+
+@overload
+def compiled(function: Callable[..., Any], /) -> Compiled: ...
+
+
+@overload
+def compiled(*, static: str) -> Callable[[Callable[..., Any]], Compiled]: ...
+
+
+def compiled(function: Any = None, /, *, static: str = "") -> Any:
+    """Compile a function by JAX, and keep the programs.
+
+    Args:
+        function: Any function that `jax.jit` takes, defined in a module of this package.
+        static: Names of the arguments that are compared by value instead of traced.
+    """
+    names = tuple(static.split())
+    if function is None:
+        return lambda given: Compiled(given, names)
+    return Compiled(function, names)

@@ -1,0 +1,33 @@
+"""The values of a trial's parameters, through Optuna's own calls."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
+from optuna.trial import Trial
+
+from neurobo.integrations.optuna.compat import bundled, recent
+from neurobo.space.search_space import Params, Space
+
+JUST_READ = 0.5
+"""Seconds that a study's trials may be old for a suggestion: that the point is free is checked when
+it is stored."""
+
+
+def suggest_all(trial: Trial, space: Space) -> Params:
+    """A value for every parameter, from what was read last; they are stored together."""
+    with recent(trial.study, JUST_READ), bundled(trial.study):
+        return space.asked(partial(ask, trial))
+
+
+def ask(trial: Trial, name: str, distribution: BaseDistribution) -> Any:
+    """Optuna's suggest_* for a distribution."""
+    if isinstance(distribution, CategoricalDistribution):
+        return trial.suggest_categorical(name, distribution.choices)
+    d: Any = distribution
+    suggest = (
+        trial.suggest_float if isinstance(distribution, FloatDistribution) else trial.suggest_int
+    )
+    return suggest(name, d.low, d.high, step=d.step, log=d.log)

@@ -1,0 +1,152 @@
+"""Many workers at once: points chosen together, in stock, and a history that is read once."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import optuna
+import pytest
+from jax import Array
+from optuna.trial import TrialState
+
+import neurobo
+from neurobo.algorithm.protocols import Decision
+from neurobo.data.observations import Data
+from neurobo.integrations.optuna.history import ReadTrials, trials_of_study
+from neurobo.integrations.optuna.sampler import NeuroSampler
+from neurobo.running.loop import SINGLY
+from neurobo.space.search_space import Space
+from neurobo.suggestion import DECISIONS
+
+BOX = [(-5.0, 5.0)] * 3
+FAST = neurobo.NeuralGreedy(width=16, gamma=2.0)
+
+
+class Counted:
+    """An algorithm that counts its decisions."""
+
+    def __init__(self) -> None:
+        self.numbers: list[int] = []
+
+    def decide(self, key: Array, data: Data, number: int) -> Decision:
+        self.numbers.append(number)
+        return FAST.decide(key, data, number)
+
+
+def _history(n: int) -> list[tuple[np.ndarray, float]]:
+    points = np.random.default_rng(0).uniform(-5, 5, (n, 3))
+    return [(x, float(np.sum((x - 1) ** 2))) for x in points]
+
+
+@pytest.mark.parametrize("n", [DECISIONS, 64])
+def test_many_points_share_few_decisions(n: int) -> None:
+    counted = Counted()
+    points = neurobo.suggest(BOX, _history(20), n, algorithm=counted, seed=0)
+    assert len(counted.numbers) == DECISIONS
+    assert len({tuple(x) for x in points}) == n
+    again = neurobo.suggest(BOX, _history(20), n, algorithm=Counted(), seed=0)
+    assert np.array_equal(points, again)
+
+
+def test_points_that_share_a_decision_are_good_and_apart() -> None:
+    points = np.array(neurobo.suggest(BOX, _history(40), 64, algorithm="ntk-gp", seed=0))
+    values = np.sum((points - 1) ** 2, axis=1)
+    random = np.sum((np.random.default_rng(1).uniform(-5, 5, (1000, 3)) - 1) ** 2, axis=1)
+    assert np.median(values) < np.quantile(random, 0.25)
+    gaps = np.linalg.norm(points[:, None] - points, axis=2) + 100 * np.eye(64)
+    assert gaps.min() > 0.01
+
+
+def test_a_small_space_gives_as_many_points_as_it_has() -> None:
+    space = {"n": neurobo.Int(0, 39)}
+    history = [({"n": i}, float(i)) for i in range(8)]
+    found = neurobo.suggest(space, history, 32, algorithm=FAST, seed=0, n_startup_trials=2)
+    assert sorted(p["n"] for p in found) == list(range(8, 40))
+
+
+def test_free_workers_get_their_points_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    prepared: list[int] = []
+    before = NeuroSampler.prepare
+
+    def prepare(self: NeuroSampler, study: Any, numbers: Any) -> None:
+        prepared.append(len(numbers))
+        before(self, study, numbers)
+
+    monkeypatch.setattr(NeuroSampler, "prepare", prepare)
+
+    def objective(x: np.ndarray) -> float:
+        time.sleep(0.05)
+        return float(np.sum((x - 1) ** 2))
+
+    study = neurobo.minimize(
+        objective, BOX, 60, algorithm=FAST, seed=0, workers=20, threads=True, progress=False
+    )
+    assert prepared[0] == 20
+    assert all(SINGLY < count <= 20 + 20 for count in prepared)
+    assert [t.state for t in study.trials] == 60 * [TrialState.COMPLETE]
+    assert len({str(t.params) for t in study.trials}) == 60
+
+
+def test_only_trials_that_have_changed_are_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    space = Space.of({"x": (0.0, 1.0), "c": neurobo.Categorical(["a", "b"])})
+    study = optuna.create_study(direction="maximize")
+    read, looked = ReadTrials(), list[int]()
+    before = Space.contains
+
+    def contains(self: Space, params: Any) -> bool:
+        looked.append(1)
+        return before(self, params)
+
+    monkeypatch.setattr(Space, "contains", contains)
+    for i in range(30):
+        trial = study.ask()
+        params = space.asked(
+            lambda name, d, t=trial: t._suggest(name, d)  # type: ignore[misc]
+        )
+        if i % 7 == 3:
+            study.tell(trial, state=TrialState.FAIL)
+        elif i % 7 == 4:
+            trial.report(float(i), 1)
+            study.tell(trial, state=TrialState.PRUNED)
+        elif i % 7 != 5:  # which stays running
+            study.tell(trial, params["x"])
+        looked.clear()
+        found = trials_of_study(study, space, read=read)
+        assert len(looked) <= 2
+        fresh = trials_of_study(study, space)
+        assert found.params == fresh.params
+        assert np.array_equal(found.values, fresh.values, equal_nan=True)
+        assert (found.pending, found.crashed, found.pruned) == (
+            fresh.pending, fresh.crashed, fresh.pruned,
+        )  # fmt: skip
+        assert found.encoded is not None
+        assert np.array_equal(found.encoded[0], space.encode(fresh.params))
+        assert np.array_equal(found.encoded[1], space.encode(fresh.pending))
+
+
+@pytest.mark.slow
+def test_ten_thousand_trials_are_read_in_little_time() -> None:
+    space = Space.of({f"x{i}": (-5.0, 5.0) for i in range(20)})
+    rng = np.random.default_rng(0)
+    study = optuna.create_study()
+    study.add_trials([
+        optuna.trial.create_trial(
+            params=dict(zip(space.distributions, x.tolist(), strict=True)),
+            distributions=space.distributions, value=float(x @ x),
+        )
+        for x in rng.uniform(-5, 5, (10_000, 20))
+    ])  # fmt: skip
+    read = ReadTrials()
+    seconds = []
+    for _ in range(5):
+        study.add_trial(optuna.trial.create_trial(
+            params=dict.fromkeys(space.distributions, float(rng.uniform())),
+            distributions=space.distributions, value=1.0,
+        ))  # fmt: skip
+        began = time.process_time()
+        Data.of(space, trials_of_study(study, space, read=read))
+        seconds.append(time.process_time() - began)
+    print(f"history of 10,000 trials: {np.median(seconds[1:]):.3f} s")  # noqa: T201
+    assert np.median(seconds[1:]) < 0.1
