@@ -316,6 +316,24 @@ def test_results_that_could_not_be_stored_wait_for_the_next_run(
     assert not list(tmp_path.glob("*unwritten*"))
 
 
+def test_a_result_that_was_stored_and_kept_as_well_is_told_once_and_silently(
+    tmp_path: Path, recwarn: pytest.WarningsRecorder
+) -> None:
+    """The storage takes a result and goes away before it can say so."""
+    study = _minimize(tmp_path)
+    by = lease(0.0, by_process=True)
+    for value, said in ((study.trials[0].value, 0), (-1.0, 1)):
+        path = tmp_path / f"lab_ 1_2.unwritten-{os.getpid()}.jsonl"
+        entry = {"study": "lab: 1/2", "trial": 0, "value": value, "failure": "", "by": by,
+                 "constraints": None, "attrs": None, "output": ""}  # fmt: skip
+        path.write_text(json.dumps(entry))
+        recwarn.clear()
+        again = _minimize(tmp_path)
+        assert len(recwarn) == said
+        assert not path.exists()
+        assert [t.value for t in again.trials] == [t.value for t in study.trials]
+
+
 def _dead(by: dict[str, Any]) -> dict[str, Any]:
     return {**by, "place": by["place"] + "0"}
 

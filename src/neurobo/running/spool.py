@@ -18,6 +18,7 @@ from typing import Any
 from optuna.study import Study
 
 from neurobo.errors import InvalidInput
+from neurobo.integrations.optuna.attributes import failure_of
 from neurobo.integrations.optuna.leases import Lease, is_dead, lease
 from neurobo.running.results import tell_result
 from neurobo.running.workers import Outcome
@@ -95,6 +96,8 @@ class Spool:
             except OSError:
                 continue
             for _, number, outcome in entries:
+                if _is_stored(study, number, outcome):
+                    continue
                 try:
                     tell_result(study, number, outcome)
                 except InvalidInput as error:
@@ -102,6 +105,16 @@ class Spool:
                 else:
                     note(f"trial {number}: stored the result that was kept in {path.name}")
             self.path.unlink(missing_ok=True)
+
+
+def _is_stored(study: Study, number: int, outcome: Outcome) -> bool:
+    """Whether the storage took the result just before it went away, and could not say so."""
+    trials = study.get_trials(deepcopy=False)
+    if not 0 <= number < len(trials) or not trials[number].state.is_finished():
+        return False
+    if outcome.failure:
+        return failure_of(trials[number]) == outcome.failure
+    return bool(trials[number].values == [outcome.value])
 
 
 def _entries(path: Path, name: str) -> list[tuple[Lease, int, Outcome]]:

@@ -216,27 +216,31 @@ def _start(path: Path, *more: str) -> subprocess.Popen[str]:
 
 
 def _interrupted(file: StudyFile, times: int) -> tuple[list[str], str, list[str]]:
-    """A run with Ctrl-C as soon as its second trial runs: states, why it ended, notes."""
+    """A run with Ctrl-C as soon as its second trial runs, or a later one if the machine is too busy
+    to look during the second: states from that trial on, why it ended, notes."""
     notes: list[str] = []
-    sent = [0]
+    sent: list[int] = []
 
     class Impatient(Silent):
         def update(self, study: optuna.Study, finished: int, seconds: Any) -> None:
             running = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
-            if sent[0] < times and any(t.number == 1 and t.params for t in running):
-                sent[0] += 1
+            begun = [t.number for t in running if t.number >= 1 and t.params]
+            if len(sent) < times and begun:
+                sent.append(begun[0])
                 os.kill(os.getpid(), signal.SIGINT)
 
     study, why = runner.run(file, display=lambda _: Impatient(), note=notes.append)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    return [t.state.name for t in study.trials], why, notes
+    assert {t.state.name for t in study.trials[: sent[0]]} == {"COMPLETE"}
+    why = why.replace(f"after {sent[0]} ", "after 1 ").replace(f"after {sent[0] + 1} ", "after 2 ")
+    return [t.state.name for t in study.trials[sent[0] :]], why, notes
 
 
 def test_ctrl_c_once_finishes_and_twice_stops_now(tmp_path: Path) -> None:
     goal = "import time\ndef f(p):\n    time.sleep({})\n    return p['x']\n"
-    file = read(tmp_path / "once", trials=50, goal=goal.format(0.8))
+    file = read(tmp_path / "once", trials=50, goal=goal.format(1.5))
     states, why, notes = _interrupted(file, 1)
-    assert states == ["COMPLETE", "COMPLETE"]
+    assert states == ["COMPLETE"]
     assert why == "stopped after 2 of 50 trials"
     assert notes == [
         "evaluations run in processes of this machine, 1 at a time",
@@ -249,7 +253,7 @@ def test_ctrl_c_once_finishes_and_twice_stops_now(tmp_path: Path) -> None:
     states, why, _ = _interrupted(file, 2)
     assert time.monotonic() - began < 10
     assert why == "interrupted after 1 of 50 trials"
-    assert states == ["COMPLETE", "FAIL", "WAITING"]  # begun again by the next run
+    assert states == ["FAIL", "WAITING"]  # retried by the next run
     assert not alive(str(tmp_path))
 
 
