@@ -23,8 +23,9 @@ from studies.made import study
 import neurobo
 from neurobo.errors import InvalidInput, MissingPackage
 from neurobo.integrations.optuna.attributes import counting
-from neurobo.integrations.optuna.storage import StorageError, opened
+from neurobo.integrations.optuna.storage import opened
 from neurobo.integrations.optuna.storage_check import check_storage
+from neurobo.integrations.optuna.storage_errors import StorageError
 from neurobo.studies.file.reader import read_study
 from neurobo.studies.runner.store import open_study
 

@@ -32,7 +32,8 @@ from neurobo.integrations.optuna.compat import finish_trial, outage_of
 from neurobo.integrations.optuna.leases import lease
 from neurobo.integrations.optuna.outage import Outage, is_away
 from neurobo.integrations.optuna.shared_storage import SharedStorage
-from neurobo.integrations.optuna.storage import StorageError, opened
+from neurobo.integrations.optuna.storage import opened
+from neurobo.integrations.optuna.storage_errors import StorageError
 from neurobo.running.interrupts import StopFlags
 from neurobo.running.minimisation import _spool
 from neurobo.running.progress import Silent

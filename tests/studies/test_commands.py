@@ -31,7 +31,7 @@ from neurobo.cli.app import app
 from neurobo.errors import InvalidInput, MissingPackage, NeuroboError, SpaceExhausted
 from neurobo.integrations.optuna.attributes import void_numbers
 from neurobo.integrations.optuna.leases import LEASE
-from neurobo.integrations.optuna.storage import StorageError
+from neurobo.integrations.optuna.storage_errors import StorageError
 from neurobo.running.results import tell_result
 from neurobo.running.workers import Outcome
 from neurobo.studies.runner.ask_tell import ask_points

@@ -14,7 +14,7 @@ from studies.made import read
 from typer.testing import CliRunner
 
 from neurobo.cli.app import app
-from neurobo.integrations.optuna.storage import StorageError
+from neurobo.integrations.optuna.storage_errors import StorageError
 from neurobo.running.progress import Silent
 from neurobo.studies.file.study_file import StudyFile
 from neurobo.studies.runner import shared_run as runner

@@ -24,7 +24,8 @@ from neurobo.compilation import compiled
 from neurobo.data.observations import Data
 from neurobo.data.scaling import units
 from neurobo.data.trials import Trials
-from neurobo.space.encoders import Candidate, Category, Matrix, Ordered
+from neurobo.space.encoders import Category, Matrix, Ordered
+from neurobo.space.parameters import Candidate
 from neurobo.space.search_space import Space
 from neurobo.surrogates.gaussian_process import GP
 from neurobo.surrogates.input_warping import input_warping_for

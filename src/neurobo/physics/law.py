@@ -18,7 +18,8 @@ from optuna.distributions import FloatDistribution
 
 from neurobo.errors import InvalidInput
 from neurobo.physics.pde import PDE, Point
-from neurobo.space.encoders import Candidate, Matrix
+from neurobo.space.encoders import Matrix
+from neurobo.space.parameters import Candidate
 from neurobo.space.search_space import Space
 
 

@@ -21,15 +21,8 @@ from neurobo.errors import InvalidInput, NeuroboWarning, check_choice, check_cou
 from neurobo.integrations.optuna.attributes import FAILURE, counting, is_feasible, least_violating
 from neurobo.integrations.optuna.compat import outage_of, stoppable
 from neurobo.integrations.optuna.sampler import NeuroSampler
-from neurobo.integrations.optuna.storage import (
-    StorageError,
-    check_same,
-    explained,
-    file_of,
-    opened,
-    public_url,
-    silent,
-)
+from neurobo.integrations.optuna.storage import check_same, opened, silent
+from neurobo.integrations.optuna.storage_errors import StorageError, explained, file_of, public_url
 from neurobo.physics.laws import Physics
 from neurobo.running.backends import LocalBackend
 from neurobo.running.failures import Failures, MaxFailures

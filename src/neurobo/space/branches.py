@@ -9,7 +9,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from neurobo.space.conditions import Conditions
-from neurobo.space.encoders import Matrix, Parameter
+from neurobo.space.encoders import Matrix
+from neurobo.space.parameters import Parameter
 
 MOST = 4096
 """Branches that are listed. A space with more counts as infinite: it is too large to evaluate."""

@@ -13,7 +13,8 @@ from jaxtyping import Bool, Float, Int
 from optuna.distributions import BaseDistribution
 
 from neurobo.space.conditions import Conditions, When
-from neurobo.space.encoders import Candidate, Fixed, Matrix, Parameter, parameter_of
+from neurobo.space.encoders import Matrix
+from neurobo.space.parameters import Candidate, Fixed, Parameter, parameter_of
 from neurobo.space.pool import Pool
 
 # Two points closer than this in a continuous column are the same point.
@@ -147,3 +148,37 @@ class Columns:
             return x
         drawn = self.with_inactive(rng.random((len(x), self.n_parameters)))
         return np.where(self.active_columns(x), x, drawn)
+
+    def snap(self, x: Matrix) -> Matrix:
+        """The nearest valid encoded points."""
+        if not self.dim:
+            return x
+        parts = zip(self.parameters.values(), self.columns.values(), strict=True)
+        snapped = np.concatenate([p.snap(x[:, c]) for p, c in parts], axis=1)
+        return self.conditions.canonical(snapped)
+
+    def from_unit(self, u: Float[np.ndarray, "n parameters"]) -> Matrix:
+        """Points of the unit cube, one coordinate per parameter, as valid encoded points."""
+        return self.conditions.canonical(self.with_inactive(u))
+
+    def mutate(
+        self,
+        x: Matrix,
+        rng: np.random.Generator,
+        radius: Float[np.ndarray, " n"],
+        rate: Float[np.ndarray, " n"],
+    ) -> Matrix:
+        """Move numeric columns by up to `radius`, and redraw categories with chance `rate`."""
+        x = self.filled(x, rng)
+        out = x.copy()
+        for parameter, columns in self.blocks():
+            if parameter.ordered:
+                changed = rng.random(len(x)) < rate
+                jump = radius * rng.uniform(-1, 1, len(x)) * changed
+                out[:, columns] += jump[:, None]
+            else:
+                redrawn = parameter.from_unit(rng.random(len(x)))
+                out[:, columns] = np.where(
+                    rng.random((len(x), 1)) < rate[:, None] / 2, redrawn, x[:, columns]
+                )
+        return self.snap(out)

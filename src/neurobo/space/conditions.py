@@ -22,7 +22,8 @@ from optuna.distributions import BaseDistribution
 
 from neurobo.errors import InvalidInput, did_you_mean
 from neurobo.space.distributions import contains, only_value
-from neurobo.space.encoders import Category, Matrix, Parameter
+from neurobo.space.encoders import Category, Matrix
+from neurobo.space.parameters import Parameter
 
 When = Mapping[str, Any]
 """By parent: a list of values, or a tuple `(low, high)`, both included."""

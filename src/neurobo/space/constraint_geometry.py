@@ -12,11 +12,12 @@ from jaxtyping import Bool, Float
 
 from neurobo.errors import InvalidInput
 from neurobo.space import lattice
-from neurobo.space.encoders import Fixed, Numeric, Parameter
+from neurobo.space.encoders import Numeric
 from neurobo.space.feasible_set import FeasibleSet, Group, Scale
 from neurobo.space.input_constraints import AtMost, InputConstraints, exact
 from neurobo.space.linear_constraints import Linear
 from neurobo.space.oracle import Oracle
+from neurobo.space.parameters import Fixed, Parameter
 from neurobo.space.polyhedron import (
     Polyhedron,
     Vector,

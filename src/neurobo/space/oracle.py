@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from neurobo.space.encoders import Fixed, Matrix, Numeric, Parameter
+from neurobo.space.encoders import Matrix, Numeric
 from neurobo.space.input_constraints import InputConstraints
+from neurobo.space.parameters import Fixed, Parameter
 
 TRIED = 8
 """Points on which a callable must give the same values for arrays as one by one."""

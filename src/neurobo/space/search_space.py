@@ -28,9 +28,10 @@ from neurobo.space.distributions import (
     distribution_of,
     only_value,
 )
-from neurobo.space.encoders import Fixed, Matrix
+from neurobo.space.encoders import Matrix
 from neurobo.space.feasible_set import FeasibleSet
 from neurobo.space.input_constraints import InputConstraints, Where, bound
+from neurobo.space.parameters import Fixed
 from neurobo.space.pool import CANDIDATE, Pool
 
 Params = dict[str, Any]
@@ -266,40 +267,6 @@ class Space(Columns):
             for n in self.distributions
             if n not in active or active[n][0]
         }
-
-    def snap(self, x: Matrix) -> Matrix:
-        """The nearest valid encoded points."""
-        if not self.dim:
-            return x
-        parts = zip(self.parameters.values(), self.columns.values(), strict=True)
-        snapped = np.concatenate([p.snap(x[:, c]) for p, c in parts], axis=1)
-        return self.conditions.canonical(snapped)
-
-    def from_unit(self, u: Float[np.ndarray, "n parameters"]) -> Matrix:
-        """Points of the unit cube, one coordinate per parameter, as valid encoded points."""
-        return self.conditions.canonical(self.with_inactive(u))
-
-    def mutate(
-        self,
-        x: Matrix,
-        rng: np.random.Generator,
-        radius: Float[np.ndarray, " n"],
-        rate: Float[np.ndarray, " n"],
-    ) -> Matrix:
-        """Move numeric columns by up to `radius`, and redraw categories with chance `rate`."""
-        x = self.filled(x, rng)
-        out = x.copy()
-        for parameter, columns in self.blocks():
-            if parameter.ordered:
-                changed = rng.random(len(x)) < rate
-                jump = radius * rng.uniform(-1, 1, len(x)) * changed
-                out[:, columns] += jump[:, None]
-            else:
-                redrawn = parameter.from_unit(rng.random(len(x)))
-                out[:, columns] = np.where(
-                    rng.random((len(x), 1)) < rate[:, None] / 2, redrawn, x[:, columns]
-                )
-        return self.snap(out)
 
     def by_index(self, index: Int[np.ndarray, " n"]) -> Matrix:
         """The points of a finite space, counted from 0 in mixed radix."""

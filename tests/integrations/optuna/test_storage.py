@@ -11,7 +11,7 @@ import pytest
 
 import neurobo
 from neurobo.errors import InvalidInput
-from neurobo.integrations.optuna.storage import StorageError
+from neurobo.integrations.optuna.storage_errors import StorageError
 
 SPACE = {"x": (0.0, 1.0)}
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from neurobo.errors import InvalidInput
-from neurobo.integrations.optuna.storage import StorageError, opened, public_url
+from neurobo.integrations.optuna.storage import opened
+from neurobo.integrations.optuna.storage_errors import StorageError, public_url
 from neurobo.studies.file.reader import read_study
 
 BASE = 'name = "t"\n[budget]\ntrials = 5\n[space]\nx = { low = 0.0, high = 1.0 }\n'

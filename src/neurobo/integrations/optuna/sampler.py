@@ -15,19 +15,20 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial
 
 from neurobo.algorithm import Algorithm, check_physics, resolve
-from neurobo.errors import InvalidInput, NeuroboWarning, check_seed
+from neurobo.errors import NeuroboWarning, check_seed
 from neurobo.integrations.optuna.attributes import void_numbers
 from neurobo.integrations.optuna.compat import enqueued_params
 from neurobo.integrations.optuna.history import ReadTrials, reserve, sign_of, trials_of_study
 from neurobo.integrations.optuna.known_space import completed, known_space, union
 from neurobo.integrations.optuna.sampler_arguments import (
     check_one_objective,
+    check_unconstrained,
     declared_pools,
     declared_space,
 )
+from neurobo.integrations.optuna.turns import are_slow, queued_values, settled, turn_of
 from neurobo.physics.laws import Laws, Physics, bind
 from neurobo.search.initial_design import check_design, start_size
-from neurobo.space.distributions import contains
 from neurobo.space.input_constraints import InputConstraints, Where
 from neurobo.space.search_space import Params, Space, SpaceLike
 from neurobo.suggestion import (
@@ -141,7 +142,7 @@ class NeuroSampler(BaseSampler):
         if not search_space:
             return {}
         with self._one_at_a_time:  # threads at the same moment could choose the same point
-            fixed = _fixed(trial, search_space)
+            fixed = queued_values(trial, search_space)
             whole = self._space_of(study, search_space, fixed)
             space = whole.holding(fixed) if fixed else whole
             if fixed and space.size == 1:  # nothing is left to choose
@@ -179,8 +180,7 @@ class NeuroSampler(BaseSampler):
         return found
 
     def prepare(self, study: Study, numbers: Sequence[int]) -> None:
-        """Choose the points of several new trials together, by one decision; each trial gets its
-        own when it asks. Of no use without a `search_space`."""
+        """Choose the points of several new trials by one decision, if there is a `search_space`."""
         if self._space is None or not numbers:
             return
         with self._one_at_a_time:
@@ -212,7 +212,7 @@ class NeuroSampler(BaseSampler):
     def _suggest(self, study: Study, trial: FrozenTrial, space: Space, laws: Laws | None) -> Params:
         everything = study.get_trials(deepcopy=False)
         ready = self._prepared.pop(trial.number, None)
-        if ready is not None and reserve(study, trial, space, *ready, _settled(everything)):
+        if ready is not None and reserve(study, trial, space, *ready, settled(everything)):
             return ready.params
         read = None if space.fixed else self._read
         trials = trials_of_study(study, space, without=trial.number, trials=everything, read=read)
@@ -224,11 +224,11 @@ class NeuroSampler(BaseSampler):
                 "suggesting points again",
             )
             trials = trials.repeatable()
-        turn = _turn(study, trial, everything)
+        turn = turn_of(study, trial, everything)
         for attempt in range(ATTEMPTS):
             params, member = next_point(space, trials, plan, turn)
             # A process at the same moment could choose the same point.
-            known = None if trials.repeats or space.repeats else _settled(everything)
+            known = None if trials.repeats or space.repeats else settled(everything)
             if reserve(study, trial, space, params, member, known):
                 break
             everything = study.get_trials(deepcopy=False)
@@ -237,7 +237,7 @@ class NeuroSampler(BaseSampler):
             )
             # Others that must choose anew have other random numbers.
             turn = ANEW + ATTEMPTS * trial.number + attempt
-        if not self._compiles_ahead and len(trials.params) < plan.n_start and _slow(everything):
+        if not self._compiles_ahead and len(trials.params) < plan.n_start and are_slow(everything):
             self._compiles_ahead = True
             compile_ahead(space, plan)
         return params
@@ -246,8 +246,7 @@ class NeuroSampler(BaseSampler):
         if self._physics is None:
             return None
         # Optuna has an order of its own for parameters that it finds in the trials.
-        ordered = self._space is not None
-        return bind(self._physics, space, sign=sign_of(study), ordered=ordered)
+        return bind(self._physics, space, sign=sign_of(study), ordered=self._space is not None)
 
     def sample_independent(
         self,
@@ -258,7 +257,7 @@ class NeuroSampler(BaseSampler):
     ) -> Any:
         """A random value, for a parameter that no trial had, or not with the same range."""
         check_one_objective(study)
-        self._check_unconstrained(param_name, param_distribution)
+        check_unconstrained(self._space, param_name, param_distribution)
         self._announce_random(study, param_name)
         return self._drawn(trial, param_name, param_distribution)
 
@@ -266,15 +265,6 @@ class NeuroSampler(BaseSampler):
         space = Space({name: distribution})
         rng = np.random.default_rng([self._seed, trial.number, zlib.crc32(name.encode())])
         return space.decode(space.from_unit(rng.random((1, space.n_parameters)))[0])[name]
-
-    def _check_unconstrained(self, name: str, distribution: BaseDistribution) -> None:
-        """A value drawn alone would break constraints between parameters."""
-        if self._where is not None and name in self._where.names and not distribution.single():
-            assert self._space is not None
-            raise InvalidInput(
-                f"a parameter of `where` must be suggested with its distribution in search_space, "
-                f"{self._space.distributions[name]}, got {distribution} for {name!r}"
-            )
 
     def _announce_random(self, study: Study, name: str) -> None:
         """One warning about all parameters that the model cannot choose, as far as they are known.
@@ -302,33 +292,3 @@ class NeuroSampler(BaseSampler):
 
 
 NeuroSampler.__module__ = "neurobo"  # stored objects name the path that users have
-
-
-def _settled(trials: Sequence[FrozenTrial]) -> set[int]:
-    """The trials whose points are known and stay: suggestions keep away from these already."""
-    return {t.number for t in trials if t.state.is_finished() or t.params}
-
-
-SLOW = 0.5
-"""Seconds of an evaluation that leave time to compile."""
-
-
-def _slow(trials: Sequence[FrozenTrial]) -> bool:
-    """Whether evaluations take so long that compiling the model's programs meanwhile pays."""
-    times = (t.duration.total_seconds() for t in trials if t.duration is not None)
-    return max(times, default=0.0) > SLOW
-
-
-def _turn(study: Study, trial: FrozenTrial, trials: Sequence[FrozenTrial]) -> int:
-    """The trial's number without those that are void: a crash does not change what comes next."""
-    void = void_numbers(study, trials)
-    return trial.number - sum(number < trial.number for number in void)
-
-
-def _fixed(trial: FrozenTrial, search_space: Mapping[str, BaseDistribution]) -> Params:
-    """The values that the trial was queued with, as far as the space allows them."""
-    return {
-        name: value
-        for name, value in enqueued_params(trial).items()
-        if name in search_space and contains(search_space[name], value)
-    }

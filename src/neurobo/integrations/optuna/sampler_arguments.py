@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from optuna.distributions import BaseDistribution
 from optuna.study import Study
 
 from neurobo.errors import InvalidInput
@@ -32,6 +33,17 @@ def check_one_objective(study: Study) -> None:
         raise InvalidInput(
             "If the study is being used for multi-objective optimization, NeuroSampler cannot be "
             "used."
+        )
+
+
+def check_unconstrained(space: Space | None, name: str, distribution: BaseDistribution) -> None:
+    """A value drawn alone would break constraints between parameters."""
+    if space is None or space.where is None or distribution.single():
+        return
+    if name in space.where.names:
+        raise InvalidInput(
+            f"a parameter of `where` must be suggested with its distribution in search_space, "
+            f"{space.distributions[name]}, got {distribution} for {name!r}"
         )
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
-import re
 import threading
 import time
 import warnings
@@ -19,12 +17,12 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution
 from optuna.exceptions import ExperimentalWarning, StorageInternalError
 from optuna.storages import BaseStorage, RDBStorage
 from optuna.study import Study
-from sqlalchemy import URL, create_engine, event, inspect, make_url
+from sqlalchemy import URL, create_engine, event, inspect
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from neurobo.errors import InvalidInput, NeuroboError
 from neurobo.integrations.optuna.compat import LOGGERS, table_names
-from neurobo.integrations.optuna.database_urls import PATIENCE, engine_options, with_driver
+from neurobo.integrations.optuna.database_urls import engine_options, with_driver
 from neurobo.integrations.optuna.other_storages import (
     failures,
     is_other,
@@ -33,6 +31,14 @@ from neurobo.integrations.optuna.other_storages import (
 )
 from neurobo.integrations.optuna.outage import MINUTES, Outage, is_away
 from neurobo.integrations.optuna.shared_storage import READS, SharedStorage
+from neurobo.integrations.optuna.storage_errors import (
+    StorageError,
+    explained,
+    file_of,
+    first_line,
+    public_url,
+    unusable,
+)
 from neurobo.integrations.optuna.tables import DIALECTS
 
 ATTEMPTS = 7
@@ -40,10 +46,6 @@ ATTEMPTS = 7
 IDLE = 60
 """Seconds after which PostgreSQL ends an idle transaction; ours take less than
 one."""
-
-
-class StorageError(NeuroboError):
-    """The storage of a study cannot be used."""
 
 
 def opened(
@@ -61,11 +63,11 @@ def opened(
             _check_file(file, create=create)
             storage = _storage(with_driver(url), read_only=read_only)
     except (ImportError, OSError) as error:
-        raise _unusable(shown, error) from error
+        raise unusable(shown, error) from error
     except RuntimeError as error:  # Optuna's check of the schema's version
         if "schema version" not in str(error) and "optuna" not in str(error).lower():
             raise
-        raise StorageError(f"the storage {shown} cannot be used: {_first(error)}") from error
+        raise StorageError(f"the storage {shown} cannot be used: {first_line(error)}") from error
     if storage.engine.dialect.name not in DIALECTS:
         return storage
     return SharedStorage(storage, Outage(minutes))
@@ -81,7 +83,7 @@ def _other(url: str, shown: str, *, create: bool) -> BaseStorage:
             warnings.simplefilter("ignore", ExperimentalWarning)
             return other_storage(url)
     except failures() as error:
-        raise _unusable(shown, error) from error
+        raise unusable(shown, error) from error
     except NeuroboError as error:
         raise error if isinstance(error, InvalidInput) else StorageError(str(error)) from error
 
@@ -91,22 +93,6 @@ def _not_begun(path: Path) -> StorageError:
         f"a study that has begun was expected, got none: {path} does not exist; `neurobo run` or "
         "`neurobo ask` makes it"
     )
-
-
-def _parsed(url: str) -> URL:
-    try:
-        return make_url(url)
-    except ValueError:
-        raise ArgumentError("Could not parse the URL: its port is no number") from None
-
-
-def file_of(url: str) -> Path | None:
-    """The file of an SQLite URL."""
-    parsed = _parsed(url)
-    name = parsed.database or ""
-    if parsed.get_backend_name() != "sqlite" or name in ("", ":memory:") or name[:5] == "file:":
-        return None
-    return Path(name)
 
 
 def _storage(url: str, *, read_only: bool) -> RDBStorage:
@@ -202,72 +188,6 @@ def _check_file(path: Path | None, *, create: bool) -> None:
             f"the storage must be Optuna's, got {path}, which has the tables of another program "
             f"({', '.join(sorted(tables)[:5])}); it was left as it is"
         )
-
-
-@contextmanager
-def explained(shown: str) -> Iterator[None]:
-    """Errors of the storage as one message that names it and the cause."""
-    try:
-        yield
-    except (SQLAlchemyError, StorageInternalError) as error:
-        raise _unusable(shown, error) from error
-    except failures() as error:
-        raise _unusable(shown, error) from error
-
-
-def _unusable(shown: str, error: BaseException) -> StorageError:
-    cause = _cause(error)
-    with contextlib.suppress(SQLAlchemyError):
-        file = file_of(shown)
-        if "readonly" in cause and file is not None and not file.exists():
-            cause = "the file is gone: it was deleted or moved meanwhile"
-    return StorageError(f"the storage {shown} cannot be used: {without_secrets(cause)}")
-
-
-def _cause(error: BaseException) -> str:
-    """The innermost error, which says what is wrong."""
-    while error.__cause__ is not None:
-        error = error.__cause__
-    text = _first(getattr(error, "orig", None) or error)
-    hints = {
-        "disk is full": "there is no space left on its disk",
-        "disk I/O error": "its disk is full or broken",
-        "malformed": "the file is damaged; restore it from a copy",
-        "not a database": "the file is damaged or something else",
-        "readonly": "it may not be written to",
-        "unable to open": "it cannot be opened; are you allowed to write there?",
-        "locked": f"others have kept it busy for more than {PATIENCE} s",
-        "parse": "it must be a URL such as sqlite:///study.db",
-        "Can't load plugin": "there is no such kind of database",
-        "'psycopg": "its driver is not installed; pip install 'neurobo[postgres]' and write a URL "
-        "that begins with postgresql://",
-        "pymysql": "its driver is not installed; pip install 'neurobo[mysql]'",
-        "No module named": "its driver is not installed",
-    }
-    found = [hint for sign, hint in hints.items() if sign in text]
-    return f"{found[0]} ({text})" if found else text
-
-
-def _first(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
-
-
-_SECRET = re.compile(r"((?:pass|pwd|secret|token)\w*\s*=\s*)('[^']*'|[^&\s;'\"]+)", re.I)
-_BEFORE_HOST = re.compile(r"(://[^/:@\s]*:)[^@\s]*(@)")
-
-
-def without_secrets(text: str) -> str:
-    """A text without the passwords of URLs in it, also those in a URL's query."""
-    return _SECRET.sub(r"\1***", _BEFORE_HOST.sub(r"\1***\2", text))
-
-
-def public_url(url: str) -> str:
-    """Without a password."""
-    try:
-        _parsed(url)
-    except SQLAlchemyError:
-        return repr(without_secrets(url)) if "@" not in url else "(a URL that cannot be read)"
-    return without_secrets(url)
 
 
 def check_same(study: Study, distributions: Mapping[str, BaseDistribution], direction: str) -> None:

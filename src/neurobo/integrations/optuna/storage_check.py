@@ -16,7 +16,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from neurobo.integrations.optuna.compat import table_names
 from neurobo.integrations.optuna.database_urls import engine_options, with_driver
 from neurobo.integrations.optuna.other_storages import is_other, journal_of
-from neurobo.integrations.optuna.storage import explained, file_of, opened, public_url
+from neurobo.integrations.optuna.storage import opened
+from neurobo.integrations.optuna.storage_errors import explained, file_of, public_url
 
 SLOW = 0.02
 """Seconds of a statement above which a trial, with about twenty of them, takes long to store."""

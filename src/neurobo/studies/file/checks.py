@@ -8,7 +8,7 @@ from optuna.distributions import BaseDistribution
 
 from neurobo.algorithm import check_physics
 from neurobo.errors import InvalidInput, NeuroboError, did_you_mean
-from neurobo.integrations.optuna.storage import without_secrets
+from neurobo.integrations.optuna.storage_errors import without_secrets
 from neurobo.space.input_constraints import bound
 from neurobo.space.search_space import Space
 from neurobo.studies.file.command import placeholders, unknown_names

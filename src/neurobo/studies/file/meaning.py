@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from neurobo.algorithm import describe
-from neurobo.integrations.optuna.storage import public_url
+from neurobo.integrations.optuna.storage_errors import public_url
 from neurobo.space.pool import CANDIDATE
 from neurobo.studies.file.command import kept_folder
 from neurobo.studies.file.executes import command_line

@@ -146,10 +146,9 @@ class Objective(Table):
             raise ValueError(f"an objective must have either `python` or `command`, got {given}")
         if self.python is not None and (self.stdin != "none" or self.params_file):
             raise ValueError("`stdin` and `params_file` must go with `command`, got `python`")
-        if self.params_file and ("/" in self.params_file or self.params_file in (".", "..")):
-            raise ValueError(
-                f"`params_file` must be a name without a folder, got {self.params_file!r}"
-            )
+        file = self.params_file
+        if file and ("/" in file or file in (".", "..")):
+            raise ValueError(f"`params_file` must be a name without a folder, got {file!r}")
         return self
 
 

@@ -25,7 +25,7 @@ from neurobo.page.charts import (
     Rug,
     Segments,
 )
-from neurobo.space.encoders import Parameter
+from neurobo.space.parameters import Parameter
 from neurobo.studies.reporting.context import Context
 from neurobo.studies.reporting.findings import Findings, Influence, plus_minus, shown, thinned
 

@@ -19,7 +19,7 @@ from neurobo.analysis.predictions import Contender, Slice, Surrogate, ranked, su
 from neurobo.analysis.tally import Tally, short
 from neurobo.integrations.optuna.attributes import FAILURE
 from neurobo.page.charts import digits_for
-from neurobo.space.encoders import Candidate
+from neurobo.space.parameters import Candidate
 from neurobo.space.search_space import Space
 from neurobo.studies.file.study_file import StudyFile
 

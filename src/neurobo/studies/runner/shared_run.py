@@ -31,7 +31,7 @@ from neurobo.integrations.optuna.compat import (
 )
 from neurobo.integrations.optuna.leases import Watch, is_evaluated, is_unreadable, lease
 from neurobo.integrations.optuna.outage import Outage
-from neurobo.integrations.optuna.storage import StorageError
+from neurobo.integrations.optuna.storage_errors import StorageError
 from neurobo.running.backends import not_waiting
 from neurobo.running.interrupts import StopFlags
 from neurobo.running.loop import Callback, Run

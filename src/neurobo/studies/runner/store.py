@@ -11,9 +11,10 @@ from optuna.storages import BaseStorage
 from optuna.study import Study
 from sqlalchemy import URL
 
-from neurobo.integrations.optuna import storage as storages
+from neurobo.integrations.optuna import storage_errors
 from neurobo.integrations.optuna.sampler import NeuroSampler
-from neurobo.integrations.optuna.storage import StorageError, check_same, opened
+from neurobo.integrations.optuna.storage import check_same, opened
+from neurobo.integrations.optuna.storage_errors import StorageError
 from neurobo.studies.file.law_file import law
 from neurobo.studies.file.study_file import StudyFile
 
@@ -79,9 +80,9 @@ def suggesting(file: StudyFile, study: Study) -> None:
 
 def explained(file: StudyFile) -> AbstractContextManager[None]:
     """Errors of the storage as one message that names it and the cause."""
-    return storages.explained(public_url(file))
+    return storage_errors.explained(public_url(file))
 
 
 def public_url(file: StudyFile) -> str:
     """Without a password."""
-    return storages.public_url(file.storage)
+    return storage_errors.public_url(file.storage)
