@@ -3,7 +3,7 @@
     python benchmarks/alias.py COMMIT "modules moved into packages"
 
 Kept runs are keyed by a hash of the source. This notes that the source of COMMIT and the source as
-it is now make the same suggestions, if the golden suggestions of both are one file and pass now.
+it is now make the same suggestions, if the golden suggestions of COMMIT are unchanged and pass now.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from pathlib import Path
 from neurobo.bench.source import ALIASES, record_alias, source
 
 ROOT = Path(__file__).parents[1]
-GOLDEN = "tests/golden.json"
+GOLDEN = "tests/golden"
 
 
 def main(commit: str, why: str) -> None:
-    if golden_at(commit) != (ROOT / GOLDEN).read_bytes():
-        sys.exit(f"{GOLDEN} must be the same at {commit} and now, but it was another one or none")
+    if not same_golden(commit):
+        sys.exit(f"{GOLDEN} of {commit} must be unchanged, but it had others or none")
     tests = [sys.executable, "-m", "pytest", "-n", "0", "tests/test_golden.py"]
     if subprocess.run(tests, cwd=ROOT, check=False).returncode:
         sys.exit("the golden suggestions must pass before a state of the source is an alias")
@@ -34,9 +34,10 @@ def main(commit: str, why: str) -> None:
         print(f"{old} ({commit}) and {new} (now) are known to make the same suggestions")
 
 
-def golden_at(commit: str) -> bytes | None:
-    """The golden suggestions of a commit, if it has any."""
-    return _git("show", f"{commit}:{GOLDEN}") if _git("ls-tree", commit, GOLDEN) else None
+def same_golden(commit: str) -> bool:
+    """Whether a commit has golden suggestions and none of its files is another one now."""
+    known = _git("ls-tree", commit, GOLDEN)
+    return bool(known) and not _git("diff", "--diff-filter=a", commit, "--", GOLDEN)
 
 
 def source_at(commit: str) -> str:

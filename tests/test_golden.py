@@ -4,10 +4,14 @@ They guard changes that must change nothing. A change that is meant to alter sug
 anew, and its commit says why:
 
     python tests/test_golden.py
+
+Processors round differently, so every kind of machine that they were written on has a file of its
+own, in which they are kept to the last bit. Elsewhere they are compared with all files, loosely.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import platform
@@ -23,10 +27,11 @@ from small import WITH_A_LAW, small
 import neurobo
 from neurobo.algorithm import Algorithm
 
-GOLDEN = Path(__file__).with_name("golden.json")
+GOLDEN = Path(__file__).with_name("golden")
 SEEDS = (0, 1)
-CLOSE = 1e-6
-"""Elsewhere than on the machine that wrote them, where processors and versions round otherwise."""
+CLOSE = 0.02
+"""Elsewhere: training amplifies rounding. Between two kinds of processors suggestions were seen to
+differ by up to 0.0016, and another key moves them by more than CLOSE."""
 
 # All spaces have four columns, so that most cases share compiled functions.
 FLOATS: Any = dict.fromkeys("abcd", (-2.0, 3.0))
@@ -136,13 +141,25 @@ def here() -> dict[str, str]:
     """What rounding depends on."""
     packages = ("jax", "jaxlib", "numpy", "scipy", "optax")
     found = {name: version(name) for name in packages}
+    return {**found, "processor": _processor()}
+
+
+def _processor() -> str:
+    """With family, model and vector instructions: a virtual machine may hide the exact name."""
     cpu = Path("/proc/cpuinfo")
-    models = [
-        line.split(":")[1].strip()
-        for line in (cpu.read_text().splitlines() if cpu.exists() else [])
-        if line.startswith("model name")
-    ]
-    return {**found, "processor": models[0] if models else platform.processor()}
+    if not cpu.exists():
+        return platform.processor()
+    pairs = [line.split(":", 1) for line in cpu.read_text().splitlines() if ":" in line]
+    about = {name.strip(): value.strip() for name, value in reversed(pairs)}
+    vectors = [f for f in about.get("flags", "").split() if f.startswith(("avx", "fma", "amx"))]
+    parts = [about.get(n, "") for n in ("model name", "cpu family", "model")]
+    return " ".join([*parts, *sorted(vectors)])
+
+
+def golden() -> list[dict[str, Any]]:
+    """Of every machine, those of this one first."""
+    kept = [json.loads(path.read_text("utf-8")) for path in sorted(GOLDEN.glob("*.json"))]
+    return sorted(kept, key=lambda one: one["made with"] != here())
 
 
 def _agree(found: Any, kept: Any) -> bool:
@@ -158,18 +175,17 @@ def _agree(found: Any, kept: Any) -> bool:
 @pytest.mark.filterwarnings("ignore:law 1 of 1")  # 16 units do not bend enough for it
 @pytest.mark.parametrize(("algorithm", "case"), list(_names()))
 def test_suggestions_are_what_they_were(algorithm: str, case: str) -> None:
-    kept = json.loads(GOLDEN.read_text("utf-8"))
-    found = suggested(algorithm, case)
-    expected = kept["suggestions"][f"{algorithm} {case}"]
-    if kept["made with"] == here():
-        assert found == expected
+    found, kept = suggested(algorithm, case), golden()
+    expected = [one["suggestions"][f"{algorithm} {case}"] for one in kept]
+    if kept[0]["made with"] == here():
+        assert found == expected[0]
     else:
-        assert _agree(found, expected), (found, expected)
+        assert any(_agree(found, one) for one in expected), (found, expected)
 
 
 def test_another_key_is_noticed() -> None:
     """Two seeds never agree: what depends on a key would show."""
-    kept = json.loads(GOLDEN.read_text("utf-8"))["suggestions"]
+    kept = golden()[0]["suggestions"]
     random = [k for k in kept if k.split()[0] not in ("ntk-gp", "auto") and "floats" in k]
     assert random
     for name in random:
@@ -180,4 +196,5 @@ if __name__ == "__main__":
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
     suggestions = {f"{a} {c}": suggested(a, c) for a, c in _names()}
     text = json.dumps({"made with": here(), "suggestions": suggestions}, indent=1)
-    GOLDEN.write_text(text + "\n", encoding="utf-8")
+    name = hashlib.sha256(json.dumps(here()).encode()).hexdigest()[:8]
+    (GOLDEN / f"{name}.json").write_text(text + "\n", encoding="utf-8")

@@ -23,7 +23,7 @@ def alias(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
     monkeypatch.setattr(source_file, "ALIASES", tmp_path / "aliases.csv")
     (tmp_path / "aliases.csv").write_text(",".join(COLUMNS) + "\n")
     _write(tmp_path / "src" / "neurobo" / "model.py", "a = 1")
-    _write(tmp_path / "tests" / "golden.json", "{}")
+    _write(tmp_path / "tests" / "golden" / "one.json", "{}")
     _write(tmp_path / "tests" / "test_golden.py", "def test(): pass")
     git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b.c"]
     for words in (["init", "-q"], ["add", "src", "tests"], ["commit", "-qm", "all"]):
@@ -50,7 +50,7 @@ def test_the_source_of_a_commit_becomes_an_alias(
 
 @pytest.mark.parametrize(
     ("changed", "message"),
-    [("tests/golden.json", "must be the same at HEAD and now"), ("tests/test_golden.py", "pass")],
+    [("tests/golden/one.json", "of HEAD must be unchanged"), ("tests/test_golden.py", "pass")],
 )
 def test_other_suggestions_make_no_alias(
     alias: ModuleType, tmp_path: Path, changed: str, message: str
