@@ -190,7 +190,7 @@ def count(calls: Sequence[Call]) -> str:
 
 def rooms() -> str:
     """A table of the packages: what lives there (its docstring) and the files."""
-    lines = ["| room | what lives there | files |", "|---|---|---|"]
+    lines = ["| package | contents | files |", "|---|---|---|"]
     for room in (*SHELLS, *ROOMS, *LEAVES):
         folder = HOME / room
         if not folder.is_dir():

@@ -67,8 +67,8 @@ def status(file: File = DEFAULT, as_json: AsJson = False) -> None:
     now = datetime.now()
     for trial in tally.running:
         left = seconds_left(trial) if is_leased(trial) else None
-        lease = "no lease: not begun by neurobo" if left is None else (
-            f"lease for {duration(left)}" if left else "lease expired: the next run gives it up"
+        lease = "no lease: not started by neurobo" if left is None else (
+            f"lease for {duration(left)}" if left else "lease expired: the next run reclaims it"
         )  # fmt: skip
         say(f"  running: trial {trial.number} for {duration(elapsed(trial, now))} ({lease})")
     for trial in tally.failed[-3:]:

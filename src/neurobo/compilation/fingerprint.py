@@ -24,7 +24,7 @@ import numpy as np
 
 HOME = Path(__file__).parents[1]
 SHELLS = ("bench", "cli", "demos", "page", "studies")
-"""Rooms without compiled functions: a change there leaves all programs as they are."""
+"""Packages without compiled functions: a change there leaves all programs as they are."""
 
 
 class Unstable(Exception):

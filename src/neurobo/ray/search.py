@@ -54,7 +54,7 @@ class NeuroSearch(Searcher):  # type: ignore[misc]
         storage: A URL as in `neurobo.minimize`; None keeps the study in a temporary file, and a
             copy of it in each checkpoint of Ray Tune.
         study_name: The study's name in its storage.
-        n_startup_trials: How many points the start design has.
+        n_startup_trials: How many points the initial design has.
     """
 
     def __init__(

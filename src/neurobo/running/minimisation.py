@@ -90,9 +90,9 @@ def minimize(
             has evaluated are not evaluated again.
         algorithm: One of `neurobo.algorithms()`, or an object such as `neurobo.NTKGP(beta=2.0)`.
         seed: The same seed gives the same suggestions; None makes every run different.
-        n_startup_trials: How many points the start design has; None: the number of parameters plus
+        n_startup_trials: Points of the initial design; None: the number of parameters plus
             two, between 5 and 20; "paper": 5 per parameter, between 2.5 and 7.5 % of `n_trials`.
-        start: The start design: "sobol", "lhs", "random" or "uncertainty".
+        start: The initial design: "sobol", "lhs", "random" or "uncertainty".
         storage: A database URL such as "sqlite:///study.db" or "postgresql://user@host/db", or an
             Optuna storage; None keeps the study in memory.
         study_name: The study's name in its storage.

@@ -29,7 +29,7 @@ from neurobo.training.residuals import Rows
 
 JITTER = 1e-9
 """σ² is at least this times the mean diagonal of J Jᵀ at θ0, so that σ² = 0 is the minimum-norm
-interpolant up to a relative error of this order, and duplicates of a point do no harm."""
+interpolant up to a relative error of this order, and duplicates of a point have little effect."""
 
 Loss = tuple[Array, Array]  # (*), and the root mean square error
 

@@ -42,45 +42,45 @@ _HEAD = """# The study file
 Generated from the schema; do not edit: `python -m neurobo.studies.file.reference >
 docs/study-file.md`.
 
-A study is described by a TOML file. `neurobo init` writes one with comments, `neurobo check` says
-what it means and what is wrong with it, with the line, the rule and the value. `neurobo run`
+A study is described by a TOML file. `neurobo init` writes one with comments. `neurobo check`
+explains its settings, and reports each error with the line, the rule and the value. `neurobo run`
 executes the objective; `neurobo run` and `neurobo ask` import and call the function of `[physics]
 residual`; no other command executes anything that the file names (the
-[table of all commands](../SECURITY.md#what-a-study-file-can-execute)). Keys of the top must stand
-above the first `[table]`. A key without a default must be given.
+[table of all commands](../SECURITY.md#what-a-study-file-can-execute)). Top-level keys must precede
+the first `[table]`.
 """
 
 _TAIL = """
-## What a program gets
+## Input of a program
 
 An argument of `command` may contain `{name}` for the value of the parameter `name`, and
 
-| name | what it stands for |
+| name | meaning |
 |---|---|
 | `{trial}` | the number of the trial |
 | `{trial_folder}` | the folder of the trial, in which the program runs |
 | `{study_folder}` | the folder of the study file |
 | `{params_file}` | the JSON file with all parameters, if `params_file` is given |
-| `{candidate}`, `{id}` | the place of a pool's candidate, and its id if `ids` is given |
+| `{candidate}`, `{id}` | the index of a pool's candidate, and its id if `ids` is given |
 
-A parameter whose `when` does not hold has no value: its argument is empty, and in JSON and for a
-Python function it is left out. Values are put in once: what a value contains is never read again,
-by us or by a shell. Write `{{` and `}}` for braces. An argument without names that is a file beside
-the study file is passed with its full path, because the program runs in another folder. The
-environment has `NEUROBO_TRIAL`, `NEUROBO_TRIAL_FOLDER` and `NEUROBO_STUDY_FOLDER`. A Python
-function gets all parameters as a dict (and `id`).
+An inactive parameter (its `when` does not hold) has no value: its argument is empty, and it is
+absent from JSON and from the dict of a Python function. Values are substituted once and are never
+interpreted, neither by neurobo nor by a shell. Write `{{` and `}}` for braces. An argument without
+names that is a file beside the study file is passed with its full path, because the program runs in
+another folder. The environment variables `NEUROBO_TRIAL`, `NEUROBO_TRIAL_FOLDER` and
+`NEUROBO_STUDY_FOLDER` are set. A Python function receives all parameters as a dict (and `id`).
 
-## What a program says
+## Output of a program
 
-The last line of standard output that is not empty: a number, or a JSON object
+The last non-empty line of standard output is the result: a number, or a JSON object
 
 {"value": 3.2, "constraints": {"stress": -0.1}, "attrs": {"mesh": "fine"}}
 
-with every constraint of the file by its name; `attrs` are kept with the trial. A Python function
-returns the number, `(value, {"stress": -0.1})`, or the same object as a dict. A trial fails, with
-its reason and the end of its output, if the exit code is not 0, at the time-out, and for anything
-that is not a finite number. At the time-out the program and all its children get SIGTERM, and
-SIGKILL two seconds later.
+with every constraint of the file by name; `attrs` are stored as attributes of the trial. A Python
+function returns the number, `(value, {"stress": -0.1})`, or the same object as a dict. A trial
+fails if the exit code is not 0, at the time-out, and if the value is not a finite number; the
+reason and the end of its output are stored. At the time-out the program and all its children
+receive SIGTERM, and SIGKILL two seconds later.
 """
 
 
@@ -92,7 +92,7 @@ def reference() -> str:
             f"| `{name}` | {_kind(field)} | {_default(field)} | {field.description} |"
             for name, field in model.model_fields.items()
         ]
-        head = "| key | kind | default | meaning |\n|---|---|---|---|"
+        head = "| key | type | default | meaning |\n|---|---|---|---|"
         parts.append(f"## {title}\n\n{about}\n\n{head}\n" + "\n".join(rows) + "\n")
     return "\n".join(parts) + _TAIL
 
@@ -106,7 +106,7 @@ def _named(annotation: Any) -> str:
         return "anything" if annotation is Any else ""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return "table"
-    plain = {str: "text", int: "whole number", float: "number", bool: "true or false"}
+    plain = {str: "string", int: "integer", float: "number", bool: "boolean"}
     if annotation in plain:
         return plain[annotation]
     origin, arguments = get_origin(annotation), get_args(annotation)
@@ -124,7 +124,7 @@ def _named(annotation: Any) -> str:
 def _default(field: FieldInfo) -> str:
     value = field.default
     if value is PydanticUndefined:
-        return "must be given"
+        return "required"
     if value is None or value == {} or value == [] or isinstance(value, BaseModel):
         return ""
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""Values that somebody gives for some parameters on the command line, `--set NAME=VALUE`."""
+"""Values for some parameters from the command line, `--set NAME=VALUE`."""
 
 from __future__ import annotations
 

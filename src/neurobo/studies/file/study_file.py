@@ -57,7 +57,7 @@ class StudyFile:
 
     @property
     def n_start(self) -> int:
-        """Points of the start design."""
+        """Points of the initial design."""
         lawful = self.table.physics is not None
         return start_size(self.space, self.table.n_startup_trials, lawful=lawful)
 
@@ -88,7 +88,7 @@ class StudyFile:
 
     @property
     def noisy(self) -> bool:
-        """Whether the algorithm is told that values are noisy: then everybody may know."""
+        """Whether the algorithm is told that values are noisy; reports then use it, too."""
         return bool(getattr(self.algorithm, "noisy", False))
 
     def line(self, *path: str | int) -> int:

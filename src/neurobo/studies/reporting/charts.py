@@ -192,7 +192,7 @@ def slice_of(found: Findings, one: Slice) -> Picture:
 
 
 def best_over(found: Findings, one: Context) -> Picture:
-    """The best expected value for each value of a parameter that somebody else decides."""
+    """The best expected value for each value of a context parameter."""
     low, high = one.mean - 2 * one.sd, one.mean + 2 * one.sd
     tips = [
         f"{found.setting(one.name, value)}: {plus_minus(best.value, 2 * best.sd)}"

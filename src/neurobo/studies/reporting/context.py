@@ -1,4 +1,4 @@
-"""Parameters that somebody else decides: the best expected value for each of their values."""
+"""Context parameters: the best expected value for each of their values."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def context_names(space: Space, tally: Tally) -> list[str]:
 
 
 def contexts(found: Findings) -> list[Context]:
-    """Of the parameters that somebody else decides, with what is best for each of their values."""
+    """Of the context parameters, with what is best for each of their values."""
     if found.belief is None or found.space.where is not None:
         return []
     return [_over(found, name) for name in context_names(found.space, found.tally)[:MOST]]

@@ -130,7 +130,7 @@ def _slices(found: Findings) -> Block:
 
 
 def _over(found: Findings, one: Context) -> Section:
-    """The best value over a parameter that somebody else decides."""
+    """The best value over a context parameter."""
     names = [name for name in found.space.distributions if name != one.name]
     rows: list[list[Cell | str]] = [
         [

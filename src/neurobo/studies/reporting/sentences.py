@@ -114,8 +114,8 @@ def story(found: Findings) -> list[str]:
     items = [
         f"Algorithm `{table.algorithm}`{f' with {options}' if options else ''}: "
         f"{describe(table.algorithm)}",
-        f"{len(trials) - imported - start} points were chosen by the model after {start} of a "
-        f"start design (Sobol, seed {table.seed})"
+        f"{len(trials) - imported - start} points were chosen by the model after {start} of an "
+        f"initial design (Sobol, seed {table.seed})"
         + (f" and {imported} imported results." if imported else "."),
     ]
     if found.tally.void or found.tally.retried:
