@@ -14,19 +14,17 @@ from __future__ import annotations
 
 import argparse
 import heapq
-import json
 import math
 import resource
 import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import optuna
 
-from neurobo.integrations.optuna.compat import stoppable
 from neurobo.integrations.optuna.sampler import NeuroSampler
 from neurobo.running import loop as loops
 from neurobo.running.backends import LocalBackend
@@ -53,6 +51,18 @@ class Clock:
         self.jumped += max(moment - self(), 0.0)
 
 
+class Start(NamedTuple):
+    """Of an evaluation."""
+
+    idle: float
+    """Seconds that the worker had waited."""
+    busy: float
+    """Seconds that it takes."""
+    cpu: float
+    """Processor seconds of the driver so far."""
+    memory_mb: float
+
+
 @dataclass
 class SimulatedWorkers:
     """Evaluations of `seconds` on average, between half and one and a half of it."""
@@ -61,11 +71,10 @@ class SimulatedWorkers:
     seconds: float
     clock: Clock
     rng: np.random.Generator
+    progress: bool = True
     ends: list[tuple[float, int, float]] = field(default_factory=list)
     free_since: list[float] = field(default_factory=list)
-    idle: list[float] = field(default_factory=list)
-    busy: list[float] = field(default_factory=list)
-    """Seconds, for each evaluation: before it began, and while it ran."""
+    starts: list[Start] = field(default_factory=list)
 
     def __enter__(self) -> Self:
         self.free_since = [self.clock()] * self.count
@@ -76,75 +85,62 @@ class SimulatedWorkers:
 
     @property
     def free(self) -> int:
-        now = self.clock()
-        while self.ends and self.ends[0][0] <= now:  # they wait from their end on
-            self._end()
+        """As the loop knows it: a worker is free when its result was taken."""
         return len(self.free_since)
-
-    def __post_init__(self) -> None:
-        self._ended: dict[int, Outcome] = {}
-
-    def _end(self) -> None:
-        end, name, value = heapq.heappop(self.ends)
-        heapq.heappush(self.free_since, end)
-        self._ended[name] = Outcome(value)
 
     def start(self, point: Any, name: int) -> None:
         now = self.clock()
-        self.idle.append(now - heapq.heappop(self.free_since))
+        idle = now - heapq.heappop(self.free_since)
         took = self.seconds * self.rng.uniform(0.5, 1.5)
-        self.busy.append(took)
+        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        self.starts.append(Start(idle, took, time.process_time(), memory))
+        if self.progress and len(self.starts) % 500 == 0:
+            print(len(self.starts), f"{now:.0f}", f"{memory:.0f} MB", file=sys.stderr, flush=True)
         value = float(np.sum((np.asarray(point) - 0.3) ** 2))
         heapq.heappush(self.ends, (now + took, name, value))
 
     def finished(self, timeout: float | None = None) -> dict[int, Outcome]:
-        _ = self.free
-        if not self._ended and self.ends:
+        if timeout is None and self.ends:
             self.clock.jump_to(self.ends[0][0])
-            _ = self.free
-        found, self._ended = self._ended, {}
+        found, now = {}, self.clock()
+        while self.ends and self.ends[0][0] <= now:
+            end, name, value = heapq.heappop(self.ends)
+            heapq.heappush(self.free_since, end)  # the worker waits from this moment on
+            found[name] = Outcome(value)
         return found
 
 
 def simulate(
-    workers: int, seconds: float, trials: int, algorithm: str, *, n_start: int | None
+    workers: int, seconds: float, trials: int, algorithm: str, *, n_start: int | None = None
 ) -> list[dict[str, float]]:
-    """One row for each tenth of the trials."""
+    """One row for each tenth of the evaluations, in the order in which they begin."""
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     space = Space.of([(-1.0, 1.0)] * D)
     sampler = NeuroSampler(algorithm, seed=0, search_space=space, n_startup_trials=n_start)
     study = optuna.create_study(sampler=sampler)
     clock = Clock()
-    places = SimulatedWorkers(workers, seconds, clock, np.random.default_rng(0))
-    vars(loops)["time"] = _Time(clock)
-    rows: list[dict[str, float]] = []
-    marks = iter([trials * (i + 1) // 10 for i in range(10)])
-    state = {"next": next(marks), "done": 0, "began": 0.0, "cpu": 0.0, "count": 0}
-
-    def note(*_: object) -> None:
-        state["done"] += 1
-        if state["done"] < state["next"] or len(places.idle) == state["count"]:
-            return  # many may end at once, before anybody can begin
-        new, first = len(places.idle), int(state["count"])
-        idle, busy = sum(places.idle[first:new]), sum(places.busy[first:new])
-        cpu = time.process_time() - state["cpu"]
+    with SimulatedWorkers(workers, seconds, clock, np.random.default_rng(0)) as places:
+        run = Run(space, LocalBackend(study, space, 0), places, trials, 1)
+        began, real = time.process_time(), vars(loops)["time"]
+        vars(loops)["time"] = _Time(clock)
+        try:
+            run.go(math.inf, [], Silent())
+        finally:
+            vars(loops)["time"] = real
+    values = [t.values[0] for t in study.get_trials(deepcopy=False) if t.values]
+    rows = []
+    for part in np.array_split(np.arange(trials), 10):
+        starts = [places.starts[i] for i in part]
+        idle, busy = sum(s.idle for s in starts), sum(s.busy for s in starts)
         rows.append({
-            "n": state["done"],
-            "idle": idle / max(idle + busy, 1e-9),
-            "per_second": (new - first) / max(cpu, 1e-9),
-            "best": study.best_value,
-            "memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+            "n": int(part[-1]) + 1,
+            "evaluations": len(starts),
+            "idle": idle / (idle + busy),
+            "per_second": len(starts) / max(starts[-1].cpu - began, 1e-9),
+            "best": min(values[: part[-1] + 1]),
+            "memory_mb": starts[-1].memory_mb,
         })  # fmt: skip
-        print(json.dumps(rows[-1]), flush=True)
-        state.update(next=next(marks, math.inf), cpu=time.process_time(), count=new)
-        if state["done"] >= trials:
-            study.stop()
-
-    with places, stoppable(study):
-        # Workers have something to do until the last of these has ended.
-        run = Run(space, LocalBackend(study, space, 0), places, trials + workers, 1)
-        state["cpu"] = time.process_time()
-        run.go(math.inf, [note], Silent())
+        began = starts[-1].cpu
     return rows
 
 
@@ -199,6 +195,8 @@ def main() -> None:
         found[f"{seconds:g} s"] = simulate(
             given.workers, seconds, given.trials, given.algorithm, n_start=given.start
         )
+        for row in found[f"{seconds:g} s"]:
+            print(*(f"{name}={number:.4g}" for name, number in row.items()))
     if given.write:
         write(found)
 

@@ -7,6 +7,7 @@ The algorithm fits its surrogate to the data and scores points by its acquisitio
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import jax
 import numpy as np
 from jax import Array
+from jaxtyping import Float
 
 from neurobo.acquisition.constraints import Bounds
 from neurobo.acquisition.failure_regions import without_random
@@ -89,10 +91,8 @@ def next_points(
         data = Data.of(space, trials)  # 1 encode
         begun, member = len(trials.params) + len(trials.pending), ""
         if begun < plan.n_start or (plan.n_start and data.n == 0):
-            found = start_point(
-                space, data.excluded,
-                design=plan.design, size=plan.n_start, seed=plan.seed, number=number,
-            )[None]  # fmt: skip
+            count = len(numbers) - i if data.n == 0 else min(plan.n_start - begun, len(numbers) - i)
+            found = _start_points(space, plan, data.excluded, numbers[i : i + count])
         else:
             with jax.enable_x64(True), _blas():
                 key = jax.random.key(plan.seed)
@@ -115,6 +115,21 @@ def next_points(
         if len(proposals) < len(numbers):
             trials = trials.with_pending(space, points)
     return proposals
+
+
+def _start_points(
+    space: Space, plan: Plan, excluded: Float[np.ndarray, "m d"], numbers: Sequence[int]
+) -> Float[np.ndarray, "n d"]:
+    """Points of the initial design, each of them free; only the first in a finite space, which may
+    be exhausted by it."""
+    found: list[np.ndarray] = []
+    for number in numbers if space.n_points == math.inf else numbers[:1]:
+        x = start_point(
+            space, np.concatenate([excluded, *(one[None] for one in found)]),
+            design=plan.design, size=plan.n_start, seed=plan.seed, number=number,
+        )  # fmt: skip
+        found.append(x)
+    return np.stack(found)
 
 
 def _blas() -> AbstractContextManager[None]:

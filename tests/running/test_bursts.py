@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+import importlib.util
+import sys
 import time
-from typing import Any
+from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
 import optuna
 import pytest
 from jax import Array
 from optuna.trial import TrialState
+from scipy.stats import qmc
 
 import neurobo
 from neurobo.algorithm.protocols import Decision
 from neurobo.data.observations import Data
 from neurobo.integrations.optuna.history import ReadTrials, trials_of_study
 from neurobo.integrations.optuna.sampler import NeuroSampler
-from neurobo.running.loop import SINGLY
+from neurobo.running.backends import LocalBackend
+from neurobo.running.loop import SINGLY, Run
+from neurobo.running.progress import Silent
+from neurobo.running.suggesting import suggest_all
+from neurobo.running.workers import Outcome
 from neurobo.space.search_space import Space
 from neurobo.suggestion import DECISIONS
 
 BOX = [(-5.0, 5.0)] * 3
+BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "many_workers.py"
 FAST = neurobo.NeuralGreedy(width=16, gamma=2.0)
 
 
@@ -150,3 +159,122 @@ def test_ten_thousand_trials_are_read_in_little_time() -> None:
         seconds.append(time.process_time() - began)
     print(f"history of 10,000 trials: {np.median(seconds[1:]):.3f} s")  # noqa: T201
     assert np.median(seconds[1:]) < 0.1
+
+
+class Ended:
+    """Workers whose evaluations end at once; somebody who waits gets one result, somebody who only
+    looks gets all."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.results: dict[int, Outcome] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    @property
+    def free(self) -> int:
+        return self.count - len(self.results)
+
+    def start(self, point: Any, name: int) -> None:
+        self.results[name] = Outcome(float(np.sum(np.square(point))))
+
+    def finished(self, timeout: float | None = None) -> dict[int, Outcome]:
+        taken = list(self.results)[: 1 if timeout is None else None]
+        return {name: self.results.pop(name) for name in taken}
+
+
+def test_results_are_told_before_a_suggestion_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    workers, space = Ended(6), Space.of(BOX)
+    study = optuna.create_study(sampler=NeuroSampler(FAST, seed=0, search_space=space))
+    waiting: list[int] = []
+    before = Run._ask
+
+    def ask(self: Run, wanted: int) -> bool:
+        waiting.append(len(workers.results) if len(self.running) > 1 else 0)
+        return before(self, wanted)
+
+    monkeypatch.setattr(Run, "_ask", ask)
+    told: list[int] = []
+    Run(space, LocalBackend(study, space, 0), workers, 30, 1).go(
+        np.inf, [lambda _, trial: told.append(trial.number)], Silent()
+    )
+    assert sorted(told) == list(range(30))
+    assert max(waiting) == 0
+
+
+def test_a_stock_is_filled_together() -> None:
+    workers, space = Ended(100), Space.of(BOX)
+    study = optuna.create_study(sampler=NeuroSampler(FAST, seed=0, search_space=space))
+    run = Run(space, LocalBackend(study, space, 0), workers, 1000, 1)
+    run.suggesting, run.evaluating = [1.0], [5.0]  # 20 evaluations end while one burst is chosen
+    for name in range(100):
+        workers.start(np.zeros(3), name)
+    assert run._stock() == 20
+    assert run._wanted() == 20
+    some = (study.ask(), dict[str, float]())
+    run.ready = [some] * 10
+    assert run._wanted() == 0  # half of it is there
+    run.ready = [some] * 9
+    assert run._wanted() == 11
+    workers.finished(0)
+    assert run._wanted() == 111
+
+
+def test_points_of_a_burst_are_stored_without_a_look_at_each_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    space = Space.of(BOX)
+    sampler = NeuroSampler(FAST, seed=0, search_space=space)
+    study = optuna.create_study(sampler=sampler)
+    trials = [study.ask() for _ in range(64)]
+    sampler.prepare(study, [trial.number for trial in trials])
+    looked: list[int] = []
+    before = Space.contains
+
+    def contains(self: Space, params: Any) -> bool:
+        looked.append(1)
+        return before(self, params)
+
+    monkeypatch.setattr(Space, "contains", contains)
+    points = [suggest_all(trial, space) for trial in trials]
+    assert len({str(point) for point in points}) == 64
+    assert not looked
+
+
+def test_a_prepared_point_gives_way_to_one_that_was_stored_meanwhile() -> None:
+    space = Space.of(BOX)
+    sampler = NeuroSampler(FAST, seed=0, search_space=space)
+    study = optuna.create_study(sampler=sampler)
+    trials = [study.ask() for _ in range(9)]
+    sampler.prepare(study, [trial.number for trial in trials])
+    taken = sampler._prepared[0].params
+    study.enqueue_trial(taken)
+    other = study.ask()
+    assert suggest_all(other, space) == taken
+    assert suggest_all(trials[0], space) != taken
+
+
+@pytest.mark.parametrize("n", [1, 30, 300])
+def test_the_points_of_a_start_are_those_that_come_one_by_one(n: int) -> None:
+    together = neurobo.suggest(BOX, [], n, algorithm=FAST, seed=3)
+    sobol = qmc.Sobol(3, rng=np.random.default_rng([3, 0]))
+    unit = np.concatenate([sobol.random(1) for _ in range(n)])
+    assert np.allclose(together, -5 + 10 * unit, atol=1e-12)
+
+
+def test_the_benchmark_of_many_workers_counts_every_evaluation() -> None:
+    spec = importlib.util.spec_from_file_location("many_workers", BENCHMARK)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["many_workers"] = module  # dataclasses look there
+    spec.loader.exec_module(module)
+    # The driver is slower than the workers: they end while it suggests.
+    rows = module.simulate(40, 0.05, 160, FAST, n_start=20)
+    assert [row["n"] for row in rows] == list(range(16, 161, 16))
+    assert all(row["evaluations"] == 16 for row in rows)
+    assert all(0 <= row["idle"] < 1 for row in rows)

@@ -29,7 +29,7 @@ from neurobo.suggestion import is_exhausted
 
 SINGLY = 8
 """Up to so many points are chosen one after the other, each with the others before it in mind."""
-BURST = 256
+BURST = 512
 """More points than this are not chosen together."""
 Callback = Callable[[Study, FrozenTrial], None]
 AHEAD = 0.05
@@ -96,6 +96,13 @@ class Run:
             with recent(self.study, JUST_READ):
                 display.update(self.study, self.backend.finished, self.suggesting)
 
+        def call_back(told: Sequence[FrozenTrial]) -> None:
+            show()
+            for trial in told:
+                for callback in callbacks:
+                    callback(self.study, trial)
+            self._stop_if_broken()
+
         show()
         exhausted = False
         while True:
@@ -107,16 +114,16 @@ class Run:
             if may_begin and self.batch == 1:
                 self._begin()
             elif going_on and (wanted := self._wanted()):
-                exhausted = self._ask(wanted)
+                # A suggestion may take long: results that are here come first, so that it knows
+                # them, and workers that have become free get theirs together.
+                if told := self._collect(0) if len(self.running) > 1 else []:
+                    call_back(told)
+                else:
+                    exhausted = self._ask(wanted)
             elif may_begin:  # a batch begins when it is complete
                 self._begin()
             elif self.running:
-                told = self._collect()
-                show()
-                for trial in told:
-                    for callback in callbacks:
-                        callback(self.study, trial)
-                self._stop_if_broken()
+                call_back(self._collect(self.backend.patience))
             elif going_on and self.backend.wait_for_others():
                 show()
             else:
@@ -134,7 +141,10 @@ class Run:
             if not self.running and not self.ready:  # the next batch begins when the last has ended
                 self.left_to_ask = self.batch
             return int(self.left_to_ask > 0)
-        missing = min(self.workers.free + self._stock() - len(self.ready), left, BURST)
+        stock = self._stock()
+        missing = min(self.workers.free + stock - len(self.ready), left, BURST)
+        if stock > SINGLY and missing <= stock // 2 and self.ready:
+            return 0  # what is ready is enough until more can be chosen together
         if missing > SINGLY:
             return missing
         return int(missing > 0)
@@ -169,6 +179,9 @@ class Run:
                 study.sampler.prepare(study, [trial.number for trial in new])
         for trial in new:
             self._suggest(trial)
+            first_is_chosen = bool(self.ready and self.ready[0][1])
+            if self.batch == 1 and len(new) > SINGLY and first_is_chosen and self.workers.free:
+                self._begin()  # storing many points takes time, too
         if new:
             self.suggesting.append(time.perf_counter() - began)
         return False
@@ -193,10 +206,10 @@ class Run:
         self.failures.begin(trial.number)
         self.workers.start(point, trial.number)
 
-    def _collect(self) -> list[FrozenTrial]:
+    def _collect(self, timeout: float | None) -> list[FrozenTrial]:
         """Wait for results and tell all of them, before anybody else may raise an error."""
         if not self.arrived:
-            self.gather(self.backend.patience)
+            self.gather(timeout)
         told, uncaught = [], None
         for number in list(self.arrived):
             outcome = self.arrived[number]

@@ -19,6 +19,8 @@ def is_excluded(
     if not len(excluded) or not len(x) or not space.dim:
         return np.full(len(x), len(excluded) > 0)
     tolerance = space.tolerance if tolerance is None else tolerance
+    if len(x) == 1:
+        return np.any(np.all(np.abs(excluded - x) < tolerance, axis=1), keepdims=True)
     # A tree: all pairs of a few thousand points would not fit into memory.
     tree = KDTree(excluded / tolerance)
     gap, _ = tree.query(x / tolerance, p=np.inf, distance_upper_bound=1.0)
@@ -52,6 +54,8 @@ def _is_near(space: Space, x: Matrix, points: Matrix, apart: float) -> Bool[np.n
 
 def first_free(space: Space, ordered: Matrix, excluded: Matrix) -> np.ndarray | None:
     """The first of these points that is neither evaluated nor pending."""
+    if not is_excluded(space, ordered[:1], excluded).any() and len(ordered):
+        return np.asarray(ordered[0])
     free = np.flatnonzero(~is_excluded(space, ordered, excluded))
     return np.asarray(ordered[free[0]]) if len(free) else None
 

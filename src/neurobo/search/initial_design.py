@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 
 import jax
 import numpy as np
@@ -24,6 +25,8 @@ from neurobo.surrogates.hyperparameters import unknown
 from neurobo.training.blas_threads import one_blas_thread
 
 DESIGNS = ("sobol", "lhs", "random", "uncertainty")
+BLOCK = 256
+"""Points of a Sobol sequence that are made at once."""
 
 
 def default_size(space: Space, *, lawful: bool = False) -> int:
@@ -121,13 +124,20 @@ def _least_known(
         return minimise(Uncertainty(known), space, data, rng)
 
 
+@lru_cache(maxsize=4)
+def _sobol_block(dim: int, seed: int, block: int) -> np.ndarray:
+    """Of a scrambled sequence, with the first points of the next block: many suggestions at once
+    take one point after the other from it."""
+    sobol = qmc.Sobol(dim, rng=np.random.default_rng([seed, 0]))
+    if block:  # SciPy cannot skip zero points
+        sobol.fast_forward(block * BLOCK)
+    return np.concatenate([sobol.random(BLOCK), sobol.random(16)])
+
+
 def _unit_points(dim: int, design: str, size: int, seed: int, number: int) -> np.ndarray:
-    rng = np.random.default_rng([seed, 0])
     if design in ("sobol", "uncertainty"):  # the latter's first point
-        sobol = qmc.Sobol(dim, rng=rng)
-        if number:  # SciPy cannot skip zero points
-            sobol.fast_forward(number)
-        return np.asarray(sobol.random(16))
+        block, place = divmod(number, BLOCK)
+        return _sobol_block(dim, seed, block)[place : place + 16]
     if design == "lhs":
         # After `size` points a new hypercube begins.
         turn, place = divmod(number, max(size, 1))

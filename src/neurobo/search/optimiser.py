@@ -110,11 +110,11 @@ def _best(
     if count == 1:
         return np.asarray(free[:1])
     pool = np.unique(free[: WIDE * count], axis=0)
-    chosen = [free[0]]
+    chosen, least = [free[0]], np.linalg.norm(space.tolerance)
     gap = np.linalg.norm(pool - free[0], axis=1)
     for _ in range(count - 1):
         farthest = int(np.argmax(gap))
-        if not gap[farthest] > 0:
+        if not gap[farthest] > least:
             break
         chosen.append(pool[farthest])
         gap = np.minimum(gap, np.linalg.norm(pool - pool[farthest], axis=1))

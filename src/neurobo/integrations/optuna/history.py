@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -156,13 +156,13 @@ def reserve(
     space: Space,
     point: Params,
     member: str,
-    known: Container[int] | None,
+    known: Collection[int] | None,
 ) -> bool:
     """Store the whole suggestion, so that other workers see it; False if another trial has the
     point. Trials of the numbers `known` do not; None: the point may be there twice."""
 
     def is_free(trials: Sequence[FrozenTrial]) -> bool:
-        if known is None:
+        if known is None or len(trials) < len(known):  # numbers have no gaps: all are known
             return True
         others = [
             suggested(t) for t in trials if t.number not in known and VOID not in t.system_attrs

@@ -114,9 +114,11 @@ class NeuroSampler(BaseSampler):
         self._known: tuple[dict[str, BaseDistribution], Space] | None = None
         self._prepared: dict[int, Proposal] = {}
         """Proposals by the numbers of their trials."""
+        self._avoided: set[int] = set()
+        """The trials that the proposals keep away from, with their own."""
 
     def __getstate__(self) -> dict[str, Any]:
-        ours = ("_one_at_a_time", "_compiles_ahead", "_read", "_known", "_prepared")
+        ours = ("_one_at_a_time", "_compiles_ahead", "_read", "_known", "_prepared", "_avoided")
         return {name: v for name, v in vars(self).items() if name not in ours}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -198,6 +200,7 @@ class NeuroSampler(BaseSampler):
             plan = self._plan(space, self._laws(study, space))
             found = next_points(space, trials, plan, turns, most=1)
             self._prepared = dict(zip(numbers, found, strict=True))
+            self._avoided = settled(everything).union(numbers)
 
     def _plan(self, space: Space, laws: Laws | None) -> Plan:
         return Plan(
@@ -210,10 +213,10 @@ class NeuroSampler(BaseSampler):
         )
 
     def _suggest(self, study: Study, trial: FrozenTrial, space: Space, laws: Laws | None) -> Params:
-        everything = study.get_trials(deepcopy=False)
         ready = self._prepared.pop(trial.number, None)
-        if ready is not None and reserve(study, trial, space, *ready, settled(everything)):
+        if ready is not None and reserve(study, trial, space, *ready, self._avoided):
             return ready.params
+        everything = study.get_trials(deepcopy=False)
         read = None if space.fixed else self._read
         trials = trials_of_study(study, space, without=trial.number, trials=everything, read=read)
         plan = self._plan(space, laws)
