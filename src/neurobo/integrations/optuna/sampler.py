@@ -44,6 +44,9 @@ ATTEMPTS = 20
 """How often a point is chosen because another process has just chosen the same."""
 ANEW = 2**20
 """Where the turns of points that are chosen anew begin."""
+SOON = 20
+"""Trials before the end of the start design from which its model's programs are compiled ahead: all
+of a design by default, and not a million of a design that never ends."""
 
 
 class NeuroSampler(BaseSampler):
@@ -237,7 +240,8 @@ class NeuroSampler(BaseSampler):
             )
             # Others that must choose anew have other random numbers.
             turn = ANEW + ATTEMPTS * trial.number + attempt
-        if not self._compiles_ahead and len(trials.params) < plan.n_start and _slow(everything):
+        left = plan.n_start - len(trials.params)
+        if not self._compiles_ahead and 0 < left <= SOON and _slow(everything):
             self._compiles_ahead = True
             compile_ahead(space, plan)
         return params
