@@ -47,7 +47,7 @@ test-peers: $(BENCH)  ## the tests that need the bench extra: real peers, COCO, 
 test-slow: $(READY)  ## statistics and long runs, of every algorithm (a quarter of an hour on two cores)
 	$(BIN)/python -m pytest -n 2 -m slow
 
-test-faults: $(READY)  ## fleets killed and restarted, state machines, fuzzing (half an hour; PostgreSQL)
+test-faults: $(READY)  ## fleets killed and restarted, state machines, fuzzing (most of an hour; PostgreSQL)
 	$(BIN)/python -m pytest -n 0 -s -m faults tests/faults
 
 # Engines and drivers; about 500 MB, most of it Ray.

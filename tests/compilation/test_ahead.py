@@ -13,7 +13,7 @@ import pytest
 import neurobo
 from neurobo.algorithm import resolve
 from neurobo.compilation import ahead, disk, programs
-from neurobo.integrations.optuna import sampler
+from neurobo.integrations.optuna import sampler, turns
 from neurobo.space.search_space import Space
 from neurobo.suggestion import Plan, compile_ahead
 
@@ -60,15 +60,15 @@ def test_a_sampler_rehearses_once_while_slow_evaluations_of_the_start_run(
 ) -> None:
     calls: list[int] = []
     monkeypatch.setattr(sampler, "compile_ahead", lambda space, plan: calls.append(plan.n_start))
-    monkeypatch.setattr(sampler, "SLOW", 0.05)
+    monkeypatch.setattr(turns, "SLOW", 0.05)
     space: dict[str, Any] = {name: neurobo.Float(0, 1) for name in "xy"}
 
-    def run(seconds: float) -> None:
+    def run(seconds: float, n_start: int = 4, n: int = 4) -> None:
         chooser = neurobo.NeuroSampler(
-            "ntk-gp", seed=0, search_space=dict(space), n_startup_trials=4
+            "ntk-gp", seed=0, search_space=dict(space), n_startup_trials=n_start
         )
         study = optuna.create_study(sampler=chooser)
-        for _ in range(4):
+        for _ in range(n):
             trial = study.ask(space)
             time.sleep(seconds)
             study.tell(trial, 1.0)
@@ -77,6 +77,14 @@ def test_a_sampler_rehearses_once_while_slow_evaluations_of_the_start_run(
     assert calls == []  # who evaluates at once would pay for two suggestions
     run(0.1)
     assert calls == [4]
+    # A rehearsal has as many points as the start design: not long before its end, or never.
+    run(0.06, n_start=1_000_000)
+    assert calls == [4]
+    monkeypatch.setattr(turns, "SOON", 2)
+    run(0.06, n_start=5, n=3)
+    assert calls == [4]
+    run(0.06, n_start=5, n=4)
+    assert calls == [4, 5]
 
 
 def test_it_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:

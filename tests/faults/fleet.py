@@ -64,6 +64,8 @@ class Fleet:
     skew: float = 0.0
     far: Path | None = None
     """A second file of the same study, which every other runner uses."""
+    awake: bool = False
+    """Whether only runners that have stored a result are disturbed; the others are starting."""
     runners: list[Runner] = field(default_factory=list)
     retired: list[Runner] = field(default_factory=list)
 
@@ -86,8 +88,12 @@ class Fleet:
         return [json.loads(line) for line in lines if line.endswith(b"\n")]
 
     def victim(self) -> Runner:
-        alive = [r for r in self.runners if r.process.poll() is None]
-        return self.rng.choice(alive)
+        while alive := [r for r in self.runners if r.process.poll() is None]:
+            ready = [r for r in alive if not self.awake or "trial " in _text(r)]
+            if ready:
+                return self.rng.choice(ready)
+            time.sleep(0.1)
+        raise AssertionError(self.ends())
 
     def _replace(self, runner: Runner) -> None:
         self.runners.remove(runner)

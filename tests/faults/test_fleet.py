@@ -24,10 +24,13 @@ def server() -> Iterator[Server]:
 
 
 def _weather(folder: Path, trials: int, size: int, server: Server | None, *, kills: int, terms: int,
-             restarts: int = 0, stops: int = 0, skew: float = 0.0,
-             top: str = fleets.START_DESIGN) -> None:  # fmt: skip
+             restarts: int = 0, stops: int = 0, skew: float = 0.0, seconds: float = 0.1,
+             top: str = fleets.START_DESIGN, awake: bool = False) -> None:  # fmt: skip
     storage = server.url if server is not None else ""
-    fleet = fleets.made(folder, trials, size, seed=0, storage=storage, skew=skew, top=top)
+    fleet = fleets.made(
+        folder, trials, size, seed=0, storage=storage, skew=skew, seconds=seconds, top=top
+    )
+    fleet.awake = awake
     enemy = kills * [fleet.kill] + terms * [fleet.terminate] + stops * [fleet.sleep_through_a_lease]
     enemy += restarts * [server.restart] if server is not None else []
     fleet.rng.shuffle(enemy)
@@ -38,13 +41,16 @@ def _weather(folder: Path, trials: int, size: int, server: Server | None, *, kil
         fleet.stop()
 
 
+# Processes cost more than trials: two runners, long evaluations, and every fault hits one at work.
+
+
 def test_a_small_fleet_on_sqlite(tmp_path: Path) -> None:
-    _weather(tmp_path, 60, 3, None, kills=2, terms=1)
+    _weather(tmp_path, 40, 2, None, kills=1, terms=1, seconds=0.5, awake=True)
 
 
 @needs_postgres
 def test_a_small_fleet_on_postgresql(tmp_path: Path, server: Server) -> None:
-    _weather(tmp_path, 60, 3, server, kills=1, terms=1, restarts=1)
+    _weather(tmp_path, 40, 2, server, kills=1, terms=1, restarts=1, seconds=0.5, awake=True)
 
 
 @pytest.mark.faults

@@ -6,17 +6,11 @@ import os
 import signal
 import subprocess
 import time
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import event
-from studies.made import NEUROBO, environment, read, study
-
-from neurobo.integrations.optuna import storage as storages
-from neurobo.running.progress import Silent
-from neurobo.studies.runner import shared_run as runner
+from studies.made import NEUROBO, environment, study
 
 SLEEP = "import time\ndef f(p):\n    open('mark', 'w').close()\n    time.sleep(60)\n"
 
@@ -56,25 +50,3 @@ def _working_in(folder: Path) -> list[str]:
         except OSError:
             continue
     return [pid for pid in found if int(pid) != os.getpid()]
-
-
-def test_a_trial_takes_at_most_25_statements(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """With six parameters and the `BEGIN` of every transaction; it was 90."""
-    statements: Counter[str] = Counter()
-    turns = storages._take_turns
-
-    def count(storage: Any) -> None:
-        turns(storage)
-        event.listen(
-            storage.engine, "before_cursor_execute",
-            lambda c, cursor, text, *_: statements.update([text.split()[0]]),
-        )  # fmt: skip
-
-    monkeypatch.setattr(storages, "_take_turns", count)
-    space = "\n".join(f"x{i} = {{ low = 0.0, high = 1.0 }}" for i in range(6))
-    goal = "def f(p):\n    return sum(p.values())\n"
-    file = read(tmp_path, trials=25, space=space, goal=goal, top="n_startup_trials = 99\n")
-    runner.run(file, display=lambda _: Silent(), note=lambda _: None)
-    assert sum(statements.values()) / 25 <= 25, statements

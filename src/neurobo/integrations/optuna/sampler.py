@@ -26,7 +26,7 @@ from neurobo.integrations.optuna.sampler_arguments import (
     declared_pools,
     declared_space,
 )
-from neurobo.integrations.optuna.turns import are_slow, queued_values, settled, turn_of
+from neurobo.integrations.optuna.turns import pays_to_compile, queued_values, settled, turn_of
 from neurobo.physics.laws import Laws, Physics, bind
 from neurobo.search.initial_design import check_design, start_size
 from neurobo.space.input_constraints import InputConstraints, Where
@@ -240,7 +240,8 @@ class NeuroSampler(BaseSampler):
             )
             # Others that must choose anew have other random numbers.
             turn = ANEW + ATTEMPTS * trial.number + attempt
-        if not self._compiles_ahead and len(trials.params) < plan.n_start and are_slow(everything):
+        left = plan.n_start - len(trials.params)
+        if not self._compiles_ahead and pays_to_compile(left, everything):
             self._compiles_ahead = True
             compile_ahead(space, plan)
         return params

@@ -16,6 +16,9 @@ from neurobo.space.search_space import Params
 
 SLOW = 0.5
 """Seconds of an evaluation that leave time to compile."""
+SOON = 20
+"""Trials before the end of the initial design from which programs are compiled ahead: all of a
+design by default, and not a million of a design that never ends."""
 
 
 def settled(trials: Sequence[FrozenTrial]) -> set[int]:
@@ -23,10 +26,11 @@ def settled(trials: Sequence[FrozenTrial]) -> set[int]:
     return {t.number for t in trials if t.state.is_finished() or t.params}
 
 
-def are_slow(trials: Sequence[FrozenTrial]) -> bool:
-    """Whether evaluations take so long that compiling the model's programs meanwhile pays."""
+def pays_to_compile(left: int, trials: Sequence[FrozenTrial]) -> bool:
+    """Whether the model's programs should be compiled now: it is used in `left` trials, and
+    evaluations take long enough meanwhile."""
     times = (t.duration.total_seconds() for t in trials if t.duration is not None)
-    return max(times, default=0.0) > SLOW
+    return 0 < left <= SOON and max(times, default=0.0) > SLOW
 
 
 def turn_of(study: Study, trial: FrozenTrial, trials: Sequence[FrozenTrial]) -> int:
