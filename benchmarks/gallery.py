@@ -61,7 +61,7 @@ def main() -> None:
             "neural-greedy with γ = 1: too smooth, too sure": neurobo.NeuralGreedy(
                 gamma=1.0, **greedy
             ),
-            "ntk-gp: the wide limit, exactly": neurobo.NTKGP(ard=False, noise=0.0),
+            "ntk-gp: infinitely wide network, exact": neurobo.NTKGP(ard=False, noise=0.0),
             "neural-ucb: gradients of a trained network": neurobo.NeuralBandit(),
             "neural-linear-ts: its last hidden layer": neurobo.NeuralLinear(),
         },

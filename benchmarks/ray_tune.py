@@ -47,7 +47,8 @@ def best(search: Any, samples: int, folder: str) -> float:
         ),
         run_config=tune.RunConfig(storage_path=folder, verbose=0),
     ).fit()  # fmt: skip
-    ends = [r.metrics for r in results if r.metrics]
+    found = (results[i].metrics for i in range(len(results)))
+    ends = [metrics for metrics in found if metrics]
     return min(m["loss"] for m in ends if m.get("training_iteration") == STEPS)
 
 

@@ -6,9 +6,11 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from block_process import BlockProcess
 from documents import (
     ROOT,
     documents,
@@ -60,6 +62,13 @@ def _run(*arguments: str, cwd: Path) -> str:
     return done.stdout
 
 
+@pytest.fixture(scope="module")
+def blocks() -> Iterator[BlockProcess]:
+    process = BlockProcess()
+    yield process
+    process.close()
+
+
 def test_example_minimise_a_function(tmp_path: Path) -> None:
     shown = _run(str(ROOT / "examples" / "minimise_a_function.py"), cwd=tmp_path)
     assert float(shown.split()[2]) < 1.0
@@ -91,8 +100,18 @@ def test_every_example_has_a_test() -> None:
         if p.name != "cluster.md"  # needs engines: tests/cluster/test_page.py
     ],
 )
-def test_python_blocks_run(path: Path, tmp_path: Path) -> None:
-    _run("-c", python_script(path.read_text()), cwd=tmp_path)
+def test_python_blocks_run(path: Path, tmp_path: Path, blocks: BlockProcess) -> None:
+    blocks.run(python_script(path.read_text()), tmp_path)
+
+
+@pytest.mark.parametrize(
+    "script", ["import nothing_like_it", "import warnings; warnings.warn('w')"]
+)
+def test_a_block_that_raises_or_warns_fails(
+    script: str, tmp_path: Path, blocks: BlockProcess
+) -> None:
+    with pytest.raises(AssertionError, match=r"nothing_like_it|UserWarning: w"):
+        blocks.run(script, tmp_path)
 
 
 @pytest.mark.parametrize("path", [p for p in documents() if p.name != "cluster.md"], ids=name_of)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,7 @@ def test_the_greedy_choice_has_the_gain_of_its_points_and_63_percent_of_the_maxi
     for t in range(1, 5):
         choices = itertools.combinations_with_replacement(range(len(X)), t)
         best = max(_gain(gram[np.ix_(c, c)]) for c in map(list, choices))
-        assert (1 - 1 / np.e) * best <= gains[t - 1] <= best + 1e-9
+        assert (1 - 1 / math.e) * best <= gains[t - 1] <= best + 1e-9
     assert gains[0] == pytest.approx(max(np.log1p(np.diag(gram) / LAMBDA)) / 2)
     assert np.all(np.diff(np.diff(gains, prepend=0.0)) <= 1e-12)  # each point tells less
 
@@ -147,5 +148,5 @@ def test_the_command(tmp_path: Path) -> None:
     bounds = told["theory"]
     assert bounds["observations"] == 8
     # The greedy choice is not always the best one, but 63 % of it.
-    assert 0 < bounds["information"] <= bounds["maximum"] / (1 - 1 / np.e)
+    assert 0 < bounds["information"] <= bounds["maximum"] / (1 - 1 / math.e)
     assert "theory" not in json.loads(CliRunner().invoke(app, ["explain", path, "--json"]).stdout)
