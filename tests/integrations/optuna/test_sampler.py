@@ -117,7 +117,7 @@ def test_what_a_sampler_finds_out_while_it_works_is_not_stored() -> None:
     found.__setstate__(stored)
     assert vars(found).keys() == vars(sampler).keys()
     assert vars(sampler).keys() - stored.keys() == {
-        "_one_at_a_time", "_compiles_ahead", "_read", "_known", "_prepared",
+        "_one_at_a_time", "_compiles_ahead", "_read", "_known", "_prepared", "_avoided",
     }  # fmt: skip
 
 

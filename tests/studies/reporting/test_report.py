@@ -90,7 +90,7 @@ def test_points_of_the_design_are_not_called_the_models(tmp_path: Path) -> None:
     file = _file(tmp_path, 40, top="")
     for failures, chosen in ((0.0, 40 - file.n_start), (1.0, 0)):
         text = " ".join(story(Findings.of(file, _study(file, 40, failures=failures))))
-        assert f"{chosen} points were chosen by the model after {40 - chosen} of a start" in text
+        assert f"{chosen} points were chosen by the model after {40 - chosen} of an initial" in text
 
 
 def test_noise_is_noticed_and_maximise_is_turned(tmp_path: Path) -> None:
