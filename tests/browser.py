@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shlex
 import shutil
 import subprocess
@@ -14,16 +13,12 @@ from typing import Any
 
 import pytest
 
-FRAMES = """<!doctype html><body><script>
-addEventListener("message", (e) => {
-  const told = document.createElement("pre");
-  told.textContent = "TOLD" + e.data + "DLOT";
-  document.body.append(told);
-});
-</script>
-<iframe src="page.html" style="width:1280px;height:900px;border:0"></iframe>
-<iframe src="page.html" style="width:390px;height:800px;border:0"></iframe>
-"""
+# Every chart that is not folded away has the width of its place, or scrolls in it.
+DRAWN = """document.readyState === "complete" && charts.every(({ place, spec }) => {
+  const width = place.querySelector("svg")?.clientWidth;
+  const fits = spec.kind === "parallel" ? width > 0 : width === place.clientWidth;
+  return fits || !place.checkVisibility();
+})"""
 
 
 def _command(tmp_path: Path, *options: str) -> list[str]:
@@ -39,20 +34,10 @@ def _command(tmp_path: Path, *options: str) -> list[str]:
     ]  # fmt: skip
 
 
-def browse(page: Path, tmp_path: Path) -> tuple[str, list[str]]:
-    """The page's DOM after its scripts ran, and the errors on the console."""
-    command = _command(
-        tmp_path, "--enable-logging=stderr", "--virtual-time-budget=20000",
-        "--window-size=1800,1400", "--dump-dom", page.as_uri(),
-    )  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
-    return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
-
-
 class Window:
     """A browser's window whose width can be changed, by Chromium's DevTools protocol.
 
-    With virtual time, as in `browse`, there is no second frame that a page could react to.
+    `errors` has what its pages left on the console.
     """
 
     def __init__(self, tmp_path: Path) -> None:
@@ -65,9 +50,12 @@ class Window:
         os.close(theirs_out)
         self._answers = os.fdopen(self._in, "rb")
         self._number, self._session = 0, ""
+        self.errors: list[str] = []
         target = self._ask("Target.createTarget", url="about:blank")["targetId"]
         attached = self._ask("Target.attachToTarget", targetId=target, flatten=True)
         self._session = attached["sessionId"]
+        self._ask("Runtime.enable")
+        self._ask("Log.enable")
 
     def __enter__(self) -> Window:
         return self
@@ -89,13 +77,17 @@ class Window:
     def wait_for(self, condition: str, seconds: float = 30.0) -> None:
         """Until a JavaScript expression is true."""
         end = time.monotonic() + seconds
-        while not self.value(condition):
-            assert time.monotonic() < end, f"never true: {condition}"
+        while not self._evaluate(condition)["result"].get("value"):
+            assert time.monotonic() < end, f"never true: {condition}; errors: {self.errors}"
             time.sleep(0.05)
 
     def value(self, expression: str) -> Any:
-        found = self._ask("Runtime.evaluate", expression=expression, returnByValue=True)
+        found = self._evaluate(expression)
+        assert "exceptionDetails" not in found, found
         return found["result"].get("value")
+
+    def _evaluate(self, expression: str) -> Any:
+        return self._ask("Runtime.evaluate", expression=expression, returnByValue=True)
 
     def _ask(self, method: str, **params: Any) -> Any:
         self._number += 1
@@ -108,6 +100,10 @@ class Window:
             if answer.get("id") == self._number:
                 assert "error" not in answer, answer
                 return answer["result"]
+            if answer.get("method") in (
+                "Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded",
+            ):  # fmt: skip
+                self.errors.append(json.dumps(answer["params"]))
 
     def _read(self) -> bytes:
         found = bytearray()
@@ -117,15 +113,20 @@ class Window:
         return bytes(found)
 
 
-def on_laptop_and_phone(text: str, probe: str, tmp_path: Path) -> list[dict[str, Any]]:
-    """What `probe`, a script at the end of the page, tells its parent in frames of both widths.
+def on_laptop_and_phone(text: str, probe: str, tmp_path: Path) -> list[Any]:
+    """The value of `probe`, a JavaScript expression, on the page at both widths.
 
-    The page must leave no error on the console.
+    Everything folded is open and every chart drawn. The page must leave no error on the console.
     """
-    (tmp_path / "page.html").write_text(text.replace("</body>", probe + "</body>"))
-    (tmp_path / "frames.html").write_text(FRAMES)
-    dom, errors = browse(tmp_path / "frames.html", tmp_path)
-    assert not errors, errors
-    told = re.findall(r"<pre>TOLD(.*?)DLOT</pre>", dom)
-    unescaped = [t.replace("&gt;", ">").replace("&lt;", "<").replace("&amp;", "&") for t in told]
-    return [json.loads(t) for t in unescaped]
+    seen = []
+    with Window(tmp_path) as window:
+        for width in (1280, 390):
+            page = tmp_path / f"wide{width}.html"
+            page.write_text(text)
+            window.open(page, width)
+            window.wait_for(f"location.href.endsWith('{page.name}') && {DRAWN}")
+            window.value("document.querySelectorAll('details').forEach((one) => one.open = true)")
+            window.wait_for(f"innerWidth === {width} && {DRAWN}")
+            seen.append(window.value(probe))
+        assert not window.errors, window.errors
+    return seen

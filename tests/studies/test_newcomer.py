@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from browser import browse
+from browser import DRAWN, Window
 
 SESSION = f"neurobo-test-{os.getpid()}"
 
@@ -88,6 +88,8 @@ def test_from_an_empty_folder_to_a_report(terminal: Terminal, tmp_path: Path) ->
     terminal.wait("14/14 trials(.|\n)*Best so far: trial (.|\n)*objective", 120)
     terminal.type("clear; neurobo report")
     terminal.wait("wrote .*study.html")
-    dom, errors = browse(folder / "study.html", tmp_path)
-    assert not errors
-    assert "14 of 14 trials have ended" in dom
+    with Window(tmp_path) as window:
+        window.open(folder / "study.html", 1280)
+        window.wait_for(DRAWN)
+        assert not window.errors
+        assert "14 of 14 trials have ended" in window.value("document.body.textContent")

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bench.simulated import simulated_experiment, simulated_record
-from browser import browse, on_laptop_and_phone
+from browser import Window, on_laptop_and_phone
 from scipy import stats as scipy_stats
 
 from neurobo.bench import report, tables
@@ -377,23 +377,21 @@ def test_odd_experiments_have_a_report(tmp_path: Path, records: list[Record]) ->
 # In a browser ---------------------------------------------------------------------------------
 
 HOSTILE = "</script><img src=x onerror=document.title='broken'>`$x^{$|"
-# Tells what a reader sees, then hides the first method and tells again.
-PROBE = """<script>
+# What a reader sees, with all methods and without the first.
+PROBE = """(() => {
 const shown = () => [...document.querySelectorAll(".plot")].map((p) => ({
   lines: p.querySelectorAll(".mark.line, .mark.dots").length,
   width: p.querySelector("svg")?.getBoundingClientRect().width,
   place: p.getBoundingClientRect().width,
 }));
-setTimeout(() => {
-  const before = shown();
-  const button = document.querySelector(".legend button");
-  button.click();
-  setTimeout(() => parent.postMessage(JSON.stringify({
-    width: innerWidth, content: document.documentElement.scrollWidth, title: document.title,
-    hidden: button.dataset.method, before, after: shown(),
-  }), "*"), 500);
-}, 1000);
-</script>
+const before = shown();
+const button = document.querySelector(".legend button");
+button.click();
+return {
+  width: innerWidth, content: document.documentElement.scrollWidth, title: document.title,
+  hidden: button.dataset.method, before, after: shown(),
+};
+})()
 """
 
 
@@ -402,10 +400,13 @@ def test_the_browser_test_sees_errors_and_requests(tmp_path: Path) -> None:
     page.write_text(
         '<!doctype html><meta http-equiv="Content-Security-Policy" '
         "content=\"default-src 'none'; script-src 'unsafe-inline'\">"
-        "<script>console.error('one'); fetch('file:///nowhere').catch(() => 0); nothing();</script>"
+        "<script>console.error('one'); fetch('file:///nowhere').catch(() => { failed = true; });"
+        " nothing();</script>"
     )
-    _, errors = browse(page, tmp_path)
-    assert len(errors) >= 3
+    with Window(tmp_path) as window:
+        window.open(page, 1280)
+        window.wait_for("failed")
+        assert len(window.errors) >= 3
 
 
 def test_page_works_in_a_browser_on_a_laptop_and_a_phone(tmp_path: Path) -> None:

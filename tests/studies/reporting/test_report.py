@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import optuna
 import pytest
-from browser import Window, on_laptop_and_phone
+from browser import DRAWN, Window, on_laptop_and_phone
 from optuna.trial import TrialState, create_trial
 from studies.made import read
 
@@ -112,10 +112,8 @@ def test_who_tells_auto_of_noise_tells_the_report(tmp_path: Path) -> None:
         assert found.belief.data.noisy is file.noisy is noisy
 
 
-# Opens what is folded, tells what a reader sees, points at every mark, then switches to the dark
-# theme and tells again.
-PROBE = """<script>
-for (const folded of document.querySelectorAll("details")) { folded.open = true; }
+# What a reader sees, the text at every mark, then the same in the dark theme.
+PROBE = """(() => {
 const tips = (chart) => chart.targets.map((target) => {
   const box = chart.place.firstElementChild.getBoundingClientRect();
   const [x, y] = target.points.find(([x, y]) => x >= 0 && y >= 0) || [-99, -99];
@@ -132,16 +130,13 @@ const shown = () => charts.map(({ place, spec }) => ({
   ink: getComputedStyle(place.querySelector(".tick")).fill,
 }));
 const paper = () => getComputedStyle(document.body).backgroundColor;
-setTimeout(() => {
-  const told = {
-    width: innerWidth, content: document.documentElement.scrollWidth, before: shown(),
-    pointed: charts.map(tips), paper: paper(),
-  };
-  document.getElementById("theme").click();
-  Object.assign(told, { after: shown(), dark: paper(), title: document.title });
-  parent.postMessage(JSON.stringify(told), "*");
-}, 2000);
-</script>
+const seen = {
+  width: innerWidth, content: document.documentElement.scrollWidth, before: shown(),
+  pointed: charts.map(tips), paper: paper(),
+};
+document.getElementById("theme").click();
+return Object.assign(seen, { after: shown(), dark: paper(), title: document.title });
+})()
 """
 
 
@@ -218,15 +213,12 @@ def test_odd_studies_have_a_report(tmp_path: Path) -> None:
 def test_charts_follow_the_width_of_the_window(tmp_path: Path) -> None:
     file = _file(tmp_path, 30)
     page = write_report(file, _study(file, 30), tmp_path / "study.html")
-    drawn = """document.readyState === "complete" && charts.filter((c) => c.spec.kind === "picture"
-      && c.place.checkVisibility() && c.place.firstElementChild?.clientWidth !== c.place.clientWidth
-    ).length === 0"""
     with Window(tmp_path) as window:
         window.open(page, 1280)
         widths = []
         for width in (1280, 700, 390, 1000):
             window.resize(width)
-            window.wait_for(f"innerWidth === {width} && {drawn}")
+            window.wait_for(f"innerWidth === {width} && {DRAWN}")
             assert window.value("document.documentElement.scrollWidth") <= width
             widths.append(window.value("charts[0].place.clientWidth"))
     assert widths[2] < widths[1] < widths[3] < widths[0]
