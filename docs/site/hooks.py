@@ -20,6 +20,8 @@ ROOT_PAGES = {
 }
 """Files of the root, and their places on the site."""
 LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)\s#]*)(#[^)\s]*)?\)")
+CELL = re.compile(r"<td\b.*?</td>", re.DOTALL)
+CODE = re.compile(r"<code>[^<]*</code>")
 FENCE = re.compile(r"(^ *```.*?^ *```[^\n]*$)", re.DOTALL | re.MULTILINE)
 
 
@@ -38,6 +40,15 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     parts = FENCE.split(markdown)
     parts[::2] = [LINK.sub(lambda match: site_link(match, here), part) for part in parts[::2]]
     return "".join(parts)
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    """Paths in tables may be broken after a slash, so that their column leaves room to others."""
+
+    def breakable(cell: re.Match[str]) -> str:
+        return CODE.sub(lambda code: re.sub(r"(?<=\w)/(?=\w)", "/<wbr>", code[0]), cell[0])
+
+    return CELL.sub(breakable, html)
 
 
 def site_link(match: re.Match[str], here: str) -> str:
