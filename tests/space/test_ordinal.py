@@ -96,8 +96,8 @@ def test_a_study_file_says_ordered(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_knowing_the_order_finds_the_best_of_many_sooner() -> None:
-    """Of 40 sizes, after 14 evaluations: with the order all five seeds find the best one, without
-    it hardly any does."""
+    """Of 40 sizes, after 14 evaluations: with the order all seeds find the best one. Without it that
+    is luck, 14 of 40: more than 7 of 10 seeds find it with a probability of 0.5 %."""
     sizes = list(range(40))
 
     def f(p: dict[str, Any]) -> float:
@@ -107,8 +107,8 @@ def test_knowing_the_order_finds_the_best_of_many_sooner() -> None:
         space = {"size": kind(sizes), "x": (0.0, 1.0)}
         return neurobo.minimize(f, space, 14, progress=False, seed=seed).best_value
 
-    known = [reached(neurobo.Ordinal, seed) for seed in range(5)]
-    unknown = [reached(neurobo.Categorical, seed) for seed in range(5)]
+    known = [reached(neurobo.Ordinal, seed) for seed in range(10)]
+    unknown = [reached(neurobo.Categorical, seed) for seed in range(10)]
     print(known, unknown)  # noqa: T201  # with pytest -s
     assert max(known) < 1e-4
-    assert sorted(unknown)[1] > 1e-3
+    assert sum(value > 1e-3 for value in unknown) >= 3
