@@ -32,7 +32,7 @@ $(DOCS): $(READY)
 demo: $(READY)       ## optimise a real problem and print the best point
 	$(BIN)/neurobo demo
 
-test: $(READY)       ## lint, types and the default tests (a quarter of an hour on two cores)
+test: $(READY)       ## lint, types and the default tests (a quarter to half an hour on two cores)
 	$(BIN)/python -m pytest -n 2
 
 test-quick: $(READY)  ## lint, types and the tests that take little time, of every part (90 seconds)
@@ -44,7 +44,7 @@ durations: $(READY)  ## measure which tests `make test-quick` leaves out (a quar
 test-peers: $(BENCH)  ## the tests that need the bench extra: real peers, COCO, simulators
 	$(BIN)/python -m pytest -n 2 -m peers
 
-test-slow: $(READY)  ## statistics and long runs, of every algorithm (a quarter of an hour on two cores)
+test-slow: $(READY)  ## statistics and long runs, of every algorithm (up to an hour on two cores)
 	$(BIN)/python -m pytest -n 2 -m slow
 
 test-faults: $(READY)  ## fleets killed and restarted, state machines, fuzzing (most of an hour; PostgreSQL)
