@@ -96,8 +96,8 @@ def test_a_study_file_says_ordered(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_knowing_the_order_finds_the_best_of_many_sooner() -> None:
-    """Of 40 sizes, after 14 evaluations: with the order all seeds find the best one. Without it that
-    is luck, 14 of 40: more than 7 of 10 seeds find it with a probability of 0.5 %."""
+    """Of 40 sizes, after 14 evaluations: with the order all seeds find the best one. Without it
+    that is luck, 14 of 40: more than 7 of 10 seeds find it with a probability of 0.5 %."""
     sizes = list(range(40))
 
     def f(p: dict[str, Any]) -> float:
