@@ -19,6 +19,8 @@ ROOT_PAGES = {
     "SECURITY.md": "security.md",
 }
 """Files of the root, and their places on the site."""
+BACKGROUND = ("changelog.md", "lab-notes.md")
+"""Pages that the search lists after the others."""
 LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)\s#]*)(#[^)\s]*)?\)")
 CELL = re.compile(r"<td\b.*?</td>", re.DOTALL)
 CODE = re.compile(r"<code>[^<]*</code>")
@@ -37,6 +39,10 @@ def on_files(files: Any, config: Any) -> Any:
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Links between files of the repository as links between pages of the site."""
     here = page.file.src_uri
+    if here in BACKGROUND:
+        page.meta["search"] = {"boost": 0.2}
+    if here == "index.md":
+        page.meta["hide"] = ["navigation"]  # it would list this page only
     parts = FENCE.split(markdown)
     parts[::2] = [LINK.sub(lambda match: site_link(match, here), part) for part in parts[::2]]
     return "".join(parts)

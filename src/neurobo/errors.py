@@ -63,9 +63,16 @@ def short_repr(value: Any, most: int = 200) -> str:
 
 
 def check_number(
-    name: str, value: Any, *, above: float | None = None, least: float | None = None
+    name: str,
+    value: Any,
+    *,
+    above: float | None = None,
+    least: float | None = None,
+    unless: Collection[Any] = (),
 ) -> None:
-    """Refuse anything but a finite number above `above` or at least `least`."""
+    """Refuse anything but a finite number above `above` or at least `least`, or one of `unless`."""
+    if value in unless:
+        return
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if number and math.isfinite(value):
         if above is not None and value > above:

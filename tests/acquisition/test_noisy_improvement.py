@@ -11,7 +11,11 @@ import pytest
 from scipy.stats import norm
 
 import neurobo
-from neurobo.acquisition.noisy_improvement import Truths, noisy_improvement, truths
+from neurobo.acquisition.noisy_improvement import (
+    NoiselessSamples,
+    noiseless_samples,
+    noisy_improvement,
+)
 from neurobo.data.observations import Data
 from neurobo.networks.infinite_width import InfiniteWidthMLP
 from neurobo.surrogates import gaussian_process as gp
@@ -24,10 +28,10 @@ X, Y = RNG.uniform(-1, 1, (6, 2)), RNG.normal(size=6)
 AT = RNG.uniform(-1, 1, (5, 2))
 
 
-def _truths(count: int, bowl: float = 0.0, rows: int | None = None) -> Truths:
+def _samples(count: int, bowl: float = 0.0, rows: int | None = None) -> NoiselessSamples:
     data = Data.pad(X, Y, size=rows)
     found = gp.condition(data, WIDE, HYPER)
-    return truths(jax.random.key(3), data, found, HYPER, count, bowl=bowl)
+    return noiseless_samples(jax.random.key(3), data, found, HYPER, count, bowl=bowl)
 
 
 def _bowl(height: float) -> np.ndarray:
@@ -42,7 +46,7 @@ def test_they_are_draws_from_the_posterior(x64: None, bowl: float) -> None:
     kernel = np.asarray(found.cross(jnp.asarray(X)))[:, :6]
     gain = np.linalg.solve(kernel + HYPER.noise * np.eye(6), kernel).T
     expected, covariance = mean + gain @ (Y - mean), kernel - gain @ kernel
-    values = np.asarray(_truths(1000, bowl).values)[:, :6]
+    values = np.asarray(_samples(1000, bowl).values)[:, :6]
     sd = np.sqrt(np.diag(covariance))
     np.testing.assert_array_less(np.abs(np.mean(values, axis=0) - expected), 4 * sd / np.sqrt(1000))
     np.testing.assert_array_less(
@@ -51,7 +55,7 @@ def test_they_are_draws_from_the_posterior(x64: None, bowl: float) -> None:
 
 
 def test_each_is_known_exactly_where_values_were_observed(x64: None) -> None:
-    found = _truths(3, bowl=1.0)
+    found = _samples(3, bowl=1.0)
     means, sd = found.means_and_sd(jnp.asarray(X))
     np.testing.assert_allclose(means.T, np.asarray(found.values)[:, :6], atol=1e-3)
     np.testing.assert_array_less(sd, 1e-2)
@@ -62,7 +66,7 @@ def test_each_is_known_exactly_where_values_were_observed(x64: None) -> None:
 
 
 def test_improvements_are_averaged(x64: None) -> None:
-    found = _truths(4, bowl=1.0)
+    found = _samples(4, bowl=1.0)
     score = noisy_improvement(found, Data.pad(X, Y))(jnp.asarray(AT))
     means, sd = (np.asarray(v) for v in found.means_and_sd(jnp.asarray(AT)))
     z = (np.min(np.asarray(found.values)[:, :6], axis=1) - means) / sd[:, None]
@@ -71,7 +75,7 @@ def test_improvements_are_averaged(x64: None) -> None:
 
 
 def test_padding_changes_nothing(x64: None) -> None:
-    few, many = (_truths(4, bowl=1.0, rows=rows) for rows in (64, 128))
+    few, many = (_samples(4, bowl=1.0, rows=rows) for rows in (64, 128))
     for a, b in zip(few.means_and_sd(jnp.asarray(AT)), many.means_and_sd(jnp.asarray(AT)),
                     strict=True):  # fmt: skip
         np.testing.assert_allclose(a, b, rtol=1e-8)
@@ -86,7 +90,7 @@ def test_only_a_bowl_tells_the_middle_from_the_corners_if_all_is_noise(x64: None
     corners, middle = rng.choice([-1.0, 1.0], (64, 6)), rng.uniform(-0.5, 0.5, (64, 6))
 
     def mean_scores(bowl: float) -> tuple[float, float]:
-        drawn = truths(jax.random.key(0), data, found, hyper, 32, bowl=bowl)
+        drawn = noiseless_samples(jax.random.key(0), data, found, hyper, 32, bowl=bowl)
         score = noisy_improvement(drawn, data)
         a, b = (float(jnp.mean(score(jnp.asarray(x)))) for x in (corners, middle))
         return a, b
@@ -110,7 +114,7 @@ def test_every_suggestion_has_truths_of_its_own(x64: None) -> None:
     np.testing.assert_array_equal(scores(0.0, 1), scores(0.0, 2))
 
 
-def test_what_is_known_to_be_noisy_is_averaged_over_more_truths(x64: None) -> None:
+def test_what_is_known_to_be_noisy_is_averaged_over_more_samples(x64: None) -> None:
     """So that scores of one suggestion and the next differ less."""
     plain = Data.pad(X, Y)
 

@@ -13,7 +13,7 @@ from neurobo.acquisition.noisy_improvement import NoisyImprovement
 from neurobo.data.observations import Data
 from neurobo.data.scaling import standardise
 from neurobo.surrogates.gaussian_process import GPSurrogate
-from neurobo.surrogates.multi_output import OneOutputNetwork
+from neurobo.surrogates.one_output import OneOutputNetwork
 
 X = 2 * qmc.Sobol(2, rng=0).random(64) - 1
 KEY = jax.random.key(0)

@@ -16,7 +16,7 @@ from scipy.stats import multivariate_normal
 
 import neurobo
 from neurobo.acquisition.exploration import pinn_nu
-from neurobo.acquisition.physics_exploration import information, theory_nu
+from neurobo.acquisition.physics_exploration import improves, information, theory_nu
 from neurobo.algorithm import PINNBO
 from neurobo.data.observations import Data
 from neurobo.data.scaling import units
@@ -409,21 +409,22 @@ def test_a_law_with_constraints_and_in_batches() -> None:
 
 
 def test_expected_improvement_chooses_where_it_is_affordable() -> None:
-    def improves(columns: int, n_points: int = 64, **options: Any) -> bool:
+    def chooses(columns: int, n_points: int = 64, **options: Any) -> bool:
         space = Space.of([(0.0, 1.0)] * columns)
         law = PDE(lambda u, x: laplacian(u)(x), n_points=n_points)
         points = np.random.default_rng(0).random((6, columns)).tolist()
         data = _data(space, points, list(range(6)))
         algorithm = PINNBO(**options).with_laws(bind(law, space))
-        found = [algorithm._improves(data, number) for number in (6, 7)]
+        surrogate = algorithm.surrogate_for(6)
+        found = [improves(algorithm.acquisition, surrogate, data, number) for number in (6, 7)]
         assert options.get("acquisition") or not found[1]  # a draw at every other suggestion
         return found[0]
 
-    assert improves(2)
-    assert not improves(5)
-    assert not improves(2, n_points=1000, width=100, depth=3, activation="tanh")
-    assert improves(5, acquisition="ei")
-    assert not improves(2, acquisition="ts")
+    assert chooses(2)
+    assert not chooses(5)
+    assert not chooses(2, n_points=1000, width=100, depth=3, activation="tanh")
+    assert chooses(5, acquisition="ei")
+    assert not chooses(2, acquisition="ts")
 
 
 def test_only_draws_are_made_together(x64: None) -> None:

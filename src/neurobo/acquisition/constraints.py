@@ -24,13 +24,13 @@ from neurobo.acquisition.normal_tails import log_probability
 from neurobo.acquisition.score import Score
 from neurobo.compilation import compiled
 from neurobo.data.observations import CRASH, Constraint, Data
+from neurobo.errors import check_number
 from neurobo.networks.architectures import Architecture
 from neurobo.networks.infinite_width import InfiniteWidthMLP
 from neurobo.networks.keys import fold_in
 from neurobo.networks.mlp import MLP
 from neurobo.networks.selection import network_for
-from neurobo.surrogates import multi_output as together
-from neurobo.surrogates import wide_outputs
+from neurobo.surrogates import multi_output, wide_outputs
 from neurobo.surrogates.constraint_warping import warped_constraint
 from neurobo.surrogates.multi_output import FixedHyper, MultiOutput
 from neurobo.surrogates.wide_outputs import WideOutputs
@@ -98,6 +98,14 @@ class Reaching:
 TIE = 1e-3
 
 
+def check_bounds(beta: float | Literal["theory"], caution: float | None) -> None:
+    """Refuse options that would let the cautious bound lie below the optimistic one."""
+    check_number("beta", beta, least=0, unless=("theory",))
+    if caution is not None:
+        least = 1.0 if beta == "theory" else float(np.sqrt(beta))
+        check_number("caution", caution, least=-least)
+
+
 @dataclass(frozen=True)
 class Feasibility:
     """How constraints are handled."""
@@ -133,7 +141,7 @@ class Feasibility:
         """What is known of the constraints, and the data with each observation judged by it."""
         groups: dict[tuple[bytes, bool], list[Constraint]] = {}
         for c in self._warped(data):
-            alike = c.data.x[: c.data.n].tobytes(), self._has_wide_limit(c)
+            alike = c.data.x[: c.data.n].tobytes(), self._has_ntk_gp(c)
             groups.setdefault(alike, []).append(c)
         constraints = [c for group in groups.values() for c in group]
         known = [replace(c.data, pending=data.pending) for c in constraints]
@@ -161,7 +169,7 @@ class Feasibility:
         first = 0
         for i, size in enumerate(sizes):
             network = self.network(data, constraints[first].name)
-            wide = self._has_wide_limit(constraints[first])
+            wide = self._has_ntk_gp(constraints[first])
             group, first = known[first : first + size], first + size
             # A fresh start whenever there is something new to learn from.
             name = fold_in(fold_in(key, 2**30 + i), group[0].n)
@@ -170,7 +178,7 @@ class Feasibility:
         if number % 2 and self.caution is not None:
             deviations = np.full(len(constraints), -self.caution)
         else:
-            deviations = self._hopeful(found)
+            deviations = self._optimistic(found)
         crash = np.array([c.name == CRASH for c in constraints])
         deviations = np.where(crash, -self.crash_caution[number % 2], deviations)
         return Bounds(tuple(found), jnp.asarray(thresholds), jnp.asarray(deviations))
@@ -180,11 +188,11 @@ class Feasibility:
     ) -> MultiOutput | WideOutputs:
         if not wide:
             hyper = None if self.fixed is None else self.fixed.of(len(known))
-            return together.learn(key, known, network, solver=self.solver, hyper=hyper)
+            return multi_output.learn(key, known, network, solver=self.solver, hyper=hyper)
         assert isinstance(network, MLP)
         return wide_outputs.learn(key, known, InfiniteWidthMLP.of(network))
 
-    def _has_wide_limit(self, constraint: Constraint) -> bool:
+    def _has_ntk_gp(self, constraint: Constraint) -> bool:
         """Whether its surrogate is the NTK GP. Success and failure are a step, which needs no
         more than a network, and the theory's β is that of networks."""
         evidence = self.fixed is None and self.beta != "theory" and constraint.name != CRASH
@@ -194,7 +202,7 @@ class Feasibility:
         if not self.warp:
             return data.constraints
         return tuple(
-            warped_constraint(c, self.network(data, c.name), ard=self._has_wide_limit(c))
+            warped_constraint(c, self.network(data, c.name), ard=self._has_ntk_gp(c))
             for c in data.constraints
         )
 
@@ -204,7 +212,7 @@ class Feasibility:
         sphere = self.sphere and name != CRASH
         return network_for(data.image, self.width, self.depth, self.activation, sphere=sphere)
 
-    def _hopeful(self, found: Sequence[MultiOutput | WideOutputs]) -> Float[np.ndarray, " k"]:
+    def _optimistic(self, found: Sequence[MultiOutput | WideOutputs]) -> Float[np.ndarray, " k"]:
         if self.beta != "theory":
             return np.full(sum(len(group.noise) for group in found), np.sqrt(self.beta))
         networks = [group for group in found if isinstance(group, MultiOutput)]

@@ -1,8 +1,8 @@
 """Noisy expected improvement: what a point is worth if noise hides which observation is best.
 
-Functions drawn from the posterior are taken for truths that are known without noise at the
-observations (Letham et al., "Constrained Bayesian Optimization with Noisy Experiments"); the
-improvement on the lowest value there is averaged over them.
+Posterior samples give values without noise at the observations (Letham et al., "Constrained
+Bayesian Optimization with Noisy Experiments"); the improvement on the lowest of them is averaged
+over the samples.
 
 An uncertain posterior has the largest variance at the edges of the box, where a search for
 improvement goes again and again, while few optima lie there. So the mean of the prior may be a
@@ -26,14 +26,24 @@ from jax.scipy.linalg import solve_triangular
 from jax.scipy.special import logsumexp
 from jaxtyping import Float
 
+from neurobo.acquisition.expected_improvement import expected_improvement
 from neurobo.acquisition.normal_tails import log_improvement
+from neurobo.acquisition.score import Score
 from neurobo.compilation import compiled
 from neurobo.data.observations import Data
+from neurobo.networks.keys import fold_in
 from neurobo.surrogates import gaussian_process as gp
 from neurobo.surrogates.draws import normal
-from neurobo.surrogates.gaussian_process import GP
-from neurobo.surrogates.hyperparameters import Hyper
+from neurobo.surrogates.fantasies import with_fantasies
+from neurobo.surrogates.gaussian_process import GP, GPSurrogate
+from neurobo.surrogates.hyperparameters import NOISY, Hyper
+from neurobo.surrogates.posterior import Posterior, Surrogate
 
+SAMPLES = 32
+"""Posterior samples that the improvement is averaged over if values are known to be noisy. What
+only looks noisy may be rugged: one sample for each suggestion explores more."""
+BOWL = 1.0
+"""b if values are known to be noisy; else 0."""
 EXACT = 1e-6
 """Variance of the noise that stands for none, relative to ν²."""
 
@@ -44,8 +54,8 @@ def _bowl(x: Float[Array, "n d"], height: Float[Array, ""]) -> Float[Array, " n"
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Truths:
-    """The posterior if each of k functions were the truth."""
+class NoiselessSamples:
+    """The posterior given each of k posterior samples as the values at the observations."""
 
     exact: GP
     """The posterior without noise: all have its standard deviation."""
@@ -65,35 +75,55 @@ class Truths:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class NoisyImprovement:
-    """x -> -log of E[max(best - f(x), 0)], averaged over truths."""
+    """x -> -log of E[max(best - f(x), 0)], averaged over posterior samples."""
 
-    truths: Truths
+    samples: NoiselessSamples
     best: Float[Array, " k"]
 
     def __call__(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        means, sd = self.truths.means_and_sd(x)
+        means, sd = self.samples.means_and_sd(x)
         improvement = log_improvement((self.best - means) / sd[:, None])
         return np.log(len(self.best)) - jnp.log(sd) - logsumexp(improvement, axis=1)
 
 
-def noisy_improvement(truths: Truths, data: Data) -> NoisyImprovement:
+def improvement(surrogate: Surrogate[Posterior], key: Array, data: Data, number: int) -> Score:
+    """The expected improvement of suggestion `number`.
+
+    If a Gaussian process has found noise, it is the noisy one: the plain one would return to the
+    best point again and again.
+    """
+    fantasies, posterior = with_fantasies(surrogate, key, data)
+    if not isinstance(surrogate, GPSurrogate) or surrogate.hyper.noise < NOISY:
+        return expected_improvement(posterior, data)
+    assert isinstance(posterior, GP)
+    if posterior.gain is not None:  # many observations: noise averages out
+        return expected_improvement(posterior, data)
+    count, bowl = (SAMPLES, BOWL) if data.noisy else (1, 0.0)
+    key = fold_in(key, number)
+    sampled = noiseless_samples(key, fantasies, posterior, surrogate.hyper, count, bowl=bowl)
+    return noisy_improvement(sampled, data)
+
+
+def noisy_improvement(samples: NoiselessSamples, data: Data) -> NoisyImprovement:
     """On the lowest value at a feasible observation; where some parameters are fixed, on the lowest
     mean at the observations moved there."""
-    values = np.asarray(truths.values)[:, data.eligible]
+    values = np.asarray(samples.values)[:, data.eligible]
     if data.incumbents is not None:
         n = len(data.incumbents)
         moved = Data.pad(data.incumbents, np.zeros(n)).x
-        means = np.asarray(_means(truths, moved))[:n]
+        means = np.asarray(_means(samples, moved))[:n]
         values = means[data.eligible[data.eligible < n]].T
-    return NoisyImprovement(truths, jnp.asarray(np.min(values, axis=1)))
+    return NoisyImprovement(samples, jnp.asarray(np.min(values, axis=1)))
 
 
 @compiled
-def _means(truths: Truths, x: Float[Array, "n d"]) -> Float[Array, "n k"]:
-    return truths.means_and_sd(x)[0]
+def _means(samples: NoiselessSamples, x: Float[Array, "n d"]) -> Float[Array, "n k"]:
+    return samples.means_and_sd(x)[0]
 
 
-def truths(key: Array, data: Data, found: GP, hyper: Hyper, count: int, *, bowl: float) -> Truths:
+def noiseless_samples(
+    key: Array, data: Data, found: GP, hyper: Hyper, count: int, *, bowl: float
+) -> NoiselessSamples:
     """So many functions drawn from the posterior; b is `bowl`."""
     exact = gp.condition(data, found.wide, replace(hyper, noise=EXACT * hyper.scale**2))
     rows = len(data.y)
@@ -105,7 +135,7 @@ def truths(key: Array, data: Data, found: GP, hyper: Hyper, count: int, *, bowl:
 @compiled
 def _drawn(
     found: GP, exact: GP, x: Array, y: Array, mask: Array, chance: Array, bowl: Array
-) -> Truths:
+) -> NoiselessSamples:
     height = bowl * jnp.sum(found.prior_sd(x) * mask) / jnp.sum(mask)
     mean = _bowl(x, height) * mask
     # Matheron's rule: a draw f₀ from the prior, corrected by what the observations miss of it,
@@ -114,4 +144,4 @@ def _drawn(
     missed = (y - mean - prior - jnp.sqrt(found.noise) * chance[1]) * mask
     values = prior + (missed @ found.whiten.T @ found.whiten) @ found.cross(x).T * mask
     weights = values @ exact.whiten.T @ exact.whiten
-    return Truths(exact, weights, values + mean, height)
+    return NoiselessSamples(exact, weights, values + mean, height)

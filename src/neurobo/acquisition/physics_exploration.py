@@ -6,8 +6,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from neurobo.acquisition.exploration import pinn_nu
+from neurobo.data.observations import Data
 from neurobo.networks.information import information_gain, interaction_information
 from neurobo.physics.conditioning import Known
+from neurobo.physics.networks import uncertainty_is_cheap
+from neurobo.physics.surrogate import PhysicsSurrogate
 
 
 def theory_nu(state: Known) -> float:
@@ -31,3 +34,11 @@ def information(state: Known) -> tuple[float, float]:
     among = state.found.among[np.ix_(good, good)]
     mixed, laws, ridges = (jnp.asarray(v) for v in (cross, among, state.law_ridge[good]))
     return gain, float(interaction_information(values, mixed, laws, state.ridge, ridges))
+
+
+def improves(acquisition: str, surrogate: PhysicsSurrogate, data: Data, number: int) -> bool:
+    """Whether expected improvement makes suggestion `number`; else a posterior sample does."""
+    if acquisition != "auto" or not data.n or number % 2:
+        return acquisition == "ei" and data.n > 0
+    rows = len(data.y) + surrogate.laws_at(data).rows
+    return uncertainty_is_cheap(surrogate.network, data.x.shape[1], rows)

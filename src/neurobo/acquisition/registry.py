@@ -10,6 +10,7 @@ from jax import Array
 
 from neurobo.acquisition.confidence_bound import LowerConfidenceBound
 from neurobo.acquisition.expected_improvement import expected_improvement
+from neurobo.acquisition.noisy_improvement import improvement
 from neurobo.acquisition.score import Score
 from neurobo.data.observations import Data
 from neurobo.surrogates.fantasies import with_fantasies
@@ -29,7 +30,8 @@ def acquire(
     """The score of suggestion `number`.
 
     Args:
-        name: "ei" is log expected improvement, "ucb" the lower confidence bound (what is minimised
+        name: "ei" is log expected improvement (the noisy one if a Gaussian process has found
+            noise), "ucb" the lower confidence bound (what is minimised
             has a lower one), "ts" a posterior sample (Thompson sampling).
         surrogate: Its posterior, or a sample of it, is scored.
         key: The run's.
@@ -41,6 +43,8 @@ def acquire(
     """
     if name == "ts":
         return surrogate.sample(key, data, number)
+    if name == "ei" and fantasies:
+        return improvement(surrogate, key, data, number)
     if fantasies:
         _, posterior = with_fantasies(surrogate, key, data)
     else:

@@ -12,7 +12,6 @@ from typing import Literal
 from jax import Array
 
 from neurobo.acquisition.registry import acquire
-from neurobo.algorithm.drawing import Gammas, hyper_for
 from neurobo.algorithm.protocols import Decision
 from neurobo.algorithm.registry import options, register, set_gamma
 from neurobo.data.observations import Data
@@ -21,6 +20,7 @@ from neurobo.networks.mlp import MLP
 from neurobo.networks.selection import network_for
 from neurobo.surrogates.draws import Recipe
 from neurobo.surrogates.ensemble import Ensemble, EnsembleSurrogate
+from neurobo.surrogates.hyperparameter_choice import GammaOption, hyper_for
 from neurobo.surrogates.posterior import Function
 
 
@@ -36,7 +36,7 @@ class DeepEnsemble:
     STO-BNTS without its random tangent, the baseline of its authors."""
     members: int = 10
     """Number of networks."""
-    gamma: Gammas = 1.0
+    gamma: GammaOption = 1.0
     """γ: a number sets both σ_w and σ_b, a pair each; larger means less smooth. "evidence" chooses
     them and the scale by marginal likelihood, "grid" by leave-one-out cross-validation."""
     width: int = 1000

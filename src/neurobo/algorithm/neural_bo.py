@@ -19,7 +19,7 @@ from jaxtyping import Float
 from neurobo.acquisition.exploration import neural_bo_nu
 from neurobo.acquisition.score import Score
 from neurobo.acquisition.thompson_sampling import PointwiseSample
-from neurobo.algorithm.drawing import Drawing, Radius, check_solver
+from neurobo.algorithm.network_sampling import NetworkSampling
 from neurobo.algorithm.protocols import Decision
 from neurobo.algorithm.registry import options, register
 from neurobo.data.content_cache import cached
@@ -27,13 +27,14 @@ from neurobo.data.observations import Data
 from neurobo.errors import check_choice, check_count, check_number
 from neurobo.networks.architectures import Theta
 from neurobo.networks.keys import fold_in
+from neurobo.search.trust_region import RadiusOption
 from neurobo.surrogates import linearised as tangents
 from neurobo.surrogates.draws import Draw, Network, Recipe, draw
 from neurobo.surrogates.posterior import Function
 
 
 @options
-class NeuralBO(Drawing):
+class NeuralBO(NetworkSampling):
     """`neural-bo`: a trained network plus a posterior sample whose variance comes from its
     gradients.
 
@@ -52,7 +53,7 @@ class NeuralBO(Drawing):
     width: int = 500
     depth: int = 1
     activation: str = "relu"
-    trust_region: Radius = "adaptive"
+    trust_region: RadiusOption = "adaptive"
     solver: Literal["gauss-newton", "adam", "minibatch-sgd"] = "gauss-newton"
     """How the network is trained: a few linear solves, Adam, or "minibatch-sgd" as in the paper: 50
     epochs in batches of 50 with learning rate 0.001."""
@@ -60,10 +61,9 @@ class NeuralBO(Drawing):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_count("update_every", self.update_every)
-        if self.nu != "theory":
-            check_number("nu", self.nu, above=0)
+        check_number("nu", self.nu, above=0, unless=("theory",))
         check_choice("sampling", self.sampling, ("function", "pointwise"))
-        check_solver(self.solver, known=("adam", "gauss-newton", "minibatch-sgd"))
+        check_choice("solver", self.solver, ("adam", "gauss-newton", "minibatch-sgd"))
 
     @classmethod
     def paper(cls, **changes: Any) -> NeuralBO:

@@ -4,37 +4,32 @@ Algorithm 3 of the thesis' chapter 4).
 The objective and every constraint are networks that begin at zero. The next point has the largest
 expected improvement where every constraint's lower confidence bound permits feasibility.
 
-As soon as the observations suffice for a scale of each column, the networks' exact NTK GP takes
-their place, with all hyper-parameters by evidence; `ard=False` keeps the networks.
+As soon as the observations suffice for a scale of each column, the NTK GP replaces the networks;
+`ard=False` keeps them.
 """
 
 from __future__ import annotations
 
 from typing import Any, Literal
 
-import numpy as np
 from jax import Array
 
-from neurobo.acquisition.constraints import Feasibility
-from neurobo.acquisition.expected_improvement import expected_improvement
-from neurobo.algorithm.drawing import check_solver, smoothed
-from neurobo.algorithm.ntk_gp import NOISY, NTKGP
+from neurobo.acquisition.constraints import Feasibility, check_bounds
+from neurobo.acquisition.noisy_improvement import improvement
 from neurobo.algorithm.protocols import Decision
 from neurobo.algorithm.registry import options, register, set_gamma
 from neurobo.data.observations import Data
-from neurobo.errors import InvalidInput, check_flag, check_number
-from neurobo.networks.architectures import Architecture, FixedGamma, gamma_pair
-from neurobo.networks.infinite_width import InfiniteWidthMLP
+from neurobo.errors import InvalidInput, check_choice, check_flag, check_number
+from neurobo.networks.architectures import FixedGamma
 from neurobo.networks.mlp import MLP
 from neurobo.networks.selection import network_for
 from neurobo.search import trust_region as trust
 from neurobo.search.trust_region import Region
-from neurobo.surrogates.fantasies import with_fantasies
 from neurobo.surrogates.gaussian_process import GPSurrogate
-from neurobo.surrogates.hyperparameters import Hyper, unknown
-from neurobo.surrogates.multi_output import FixedHyper, OneOutputNetwork
+from neurobo.surrogates.multi_output import FixedHyper
+from neurobo.surrogates.one_output import OneOutputNetwork
 from neurobo.surrogates.posterior import Posterior
-from neurobo.surrogates.wide_outputs import data_suffice
+from neurobo.surrogates.smoothed_values import smoothed
 
 
 @options
@@ -63,17 +58,16 @@ class NeuralCBO:
     """Whether inputs are put on a sphere, as the theory assumes, by one more column. False:
     networks see the box, as in the text's experiments."""
     trust_region: bool = True
-    """Whether every other pair of suggestions, an optimistic and a cautious one, stays near the
-    best point, as far away as the history says. False: never, as in the text."""
+    """Whether every other pair of suggestions (one optimistic, one cautious) stays in a trust
+    region around the best point. False: never, as in the text."""
     gamma: FixedGamma | Literal["evidence"] = "evidence"
-    """A number is both σ_w and σ_b, a pair one of each; "evidence" finds them, and ν and the noise
-    of the objective and of each constraint. Under noise it also replaces expected improvement on
-    the lowest mean, which goes to the same point again and again, by noisy expected improvement of
-    the NTK GP."""
+    """γ: a number sets both σ_w and σ_b, a pair each. "evidence" chooses γ, ν and the noise of the
+    objective and of each constraint by marginal likelihood; if it finds noise, the acquisition is
+    noisy expected improvement of the NTK GP."""
     ard: bool = True
-    """Whether objective and constraints have their NTK GP as surrogate, with a scale for each
-    column, as soon as the observations suffice for that; only with γ by evidence and the solver
-    "gauss-newton". False: always networks, as in the text."""
+    """Whether the NTK GP with a scale for each column replaces the networks as soon as the
+    observations suffice; only with `gamma="evidence"` and `solver="gauss-newton"`. False: always
+    networks, as in the text."""
     warp: bool = True
     """Whether constraints are warped around their thresholds if the marginal likelihood prefers it.
     False: never, as in the text."""
@@ -83,23 +77,16 @@ class NeuralCBO:
 
     def __post_init__(self) -> None:
         MLP(self.width, self.depth, self.activation)
-        if self.beta != "theory":
-            check_number("beta", self.beta, least=0)
-        if self.caution is not None:
-            least = 1.0 if self.beta == "theory" else float(np.sqrt(self.beta))
-            check_number("caution", self.caution, least=-least)
+        check_bounds(self.beta, self.caution)
         set_gamma(self, words=("evidence",))
-        if self.noise is not None:
-            check_number("noise", self.noise, least=0)
-            if self.gamma == "evidence":
-                raise InvalidInput(
-                    f'noise must go with a given gamma, got noise={self.noise} and gamma="evidence"'
-                )
-        check_solver(self.solver, known=("adam", "gauss-newton", "sgd"))
-        check_flag("sphere", self.sphere)
-        check_flag("trust_region", self.trust_region)
-        check_flag("warp", self.warp)
-        check_flag("ard", self.ard)
+        check_number("noise", self.noise, least=0, unless=(None,))
+        if self.noise is not None and self.gamma == "evidence":
+            raise InvalidInput(
+                f'noise must go with a given gamma, got noise={self.noise} and gamma="evidence"'
+            )
+        check_choice("solver", self.solver, ("adam", "gauss-newton", "sgd"))
+        for flag in ("sphere", "trust_region", "warp", "ard"):
+            check_flag(flag, getattr(self, flag))
 
     @classmethod
     def paper(cls, **changes: Any) -> NeuralCBO:
@@ -120,77 +107,28 @@ class NeuralCBO:
         return cls(**{**settings, **changes})
 
     @property
-    def _fixed(self) -> FixedHyper | None:
-        if isinstance(self.gamma, str):
-            return None
-        return FixedHyper(gamma_pair(self.gamma), self.noise or 0.0)
-
-    @property
     def feasibility(self) -> Feasibility:
         return Feasibility(
-            beta=self.beta,
-            caution=self.caution,
-            width=self.width,
-            depth=self.depth,
-            activation=self.activation,
-            solver=self.solver,
-            sphere=self.sphere,
-            fixed=self._fixed,
-            warp=self.warp,
-            ard=self.ard and self._exact,
-        )
-
-    def _network(self, data: Data) -> Architecture:
-        return network_for(data.image, self.width, self.depth, self.activation, sphere=self.sphere)
+            beta=self.beta, caution=self.caution, width=self.width, depth=self.depth,
+            activation=self.activation, solver=self.solver, sphere=self.sphere,
+            fixed=FixedHyper.given(self.gamma, self.noise), warp=self.warp,
+            ard=self.ard and self.solver == "gauss-newton",
+        )  # fmt: skip
 
     def surrogate(self, data: Data) -> GPSurrogate | OneOutputNetwork:
-        wide = self._wide(data)
-        return self._networks(data) if wide is None else wide.surrogate(data)
+        size = (data.image, self.width, self.depth, self.activation)
+        network, fixed = network_for(*size, sphere=self.sphere), self.feasibility.fixed
+        return OneOutputNetwork(network, self.solver, fixed).or_ntk_gp(data, ard=self.ard)
 
     def posterior(self, key: Array, data: Data) -> Posterior:
         return self.surrogate(data).fit(key, data)
 
     def decide(self, key: Array, data: Data, number: int) -> Decision:
-        region, wide = self._region(data, number), self._wide(data)
-        if wide is not None:
-            return Decision(wide.decide(key, data, number).score, region)
-        _, posterior = with_fantasies(self._networks(data), key, data)
-        return Decision(expected_improvement(posterior, data), region)
-
-    @property
-    def _exact(self) -> bool:
-        """Whether networks are trained to the end, so that their NTK GP may stand for them."""
-        return self.solver == "gauss-newton" and self._fixed is None
-
-    def _networks(self, data: Data) -> OneOutputNetwork:
-        return OneOutputNetwork(self._network(data), self.solver, self._fixed)
-
-    def _wide(self, data: Data) -> NTKGP | None:
-        """The NTK GP if it stands for the network: where the observations suffice for a scale
-        of each column, and under noise. None: the network."""
-        if not self._exact or data.image is not None or not data.n:
-            return None
-        ard = self.ard and data_suffice(data)
-        wide = NTKGP(depth=self.depth, activation=self.activation, ard=ard, sphere=self.sphere)
-        return wide if ard or wide.hyper(data).noise >= NOISY else None
-
-    def _region(self, data: Data, number: int) -> Region | None:
-        if not self.trust_region or not data.n or not number // 2 % 2:
-            return None
-        means = smoothed(data, *self._limit(data))
-        return Region(int(means.order[0]), trust.radius(data))
-
-    def _limit(self, data: Data) -> tuple[InfiniteWidthMLP | None, Hyper]:
-        """The NTK GP and its hyper-parameters; None: values are taken as observed."""
-        columns = data.x.shape[1]
-        if (wide := self._wide(data)) is not None:
-            return wide.wide, wide.hyper(data)
-        networks = self._networks(data)
-        hyper = networks.hyper(data)
-        if hyper is None or not isinstance(networks.network, MLP):
-            return None, unknown(columns)
-        found = Hyper(hyper.gamma, float(hyper.scales[0]), float(hyper.noises[0]), (1.0,) * columns)
-        return InfiniteWidthMLP.of(networks.network), found
+        surrogate, region = self.surrogate(data), None
+        if self.trust_region and data.n and number // 2 % 2:
+            best = smoothed(data, *surrogate.infinite_width(data)).order[0]
+            region = Region(int(best), trust.radius(data))
+        return Decision(improvement(surrogate, key, data, number), region)
 
 
 register(

@@ -15,14 +15,16 @@ from typing import Any, Literal
 import numpy as np
 from jax import Array
 
+from neurobo.acquisition.crowding import crowding_factor
 from neurobo.acquisition.exploration import greedy_nu
-from neurobo.algorithm.drawing import Drawing, Radius, check_solver
+from neurobo.algorithm.network_sampling import NetworkSampling
 from neurobo.algorithm.protocols import Decision
 from neurobo.algorithm.registry import options, register
 from neurobo.data.observations import Data
 from neurobo.errors import check_choice, check_count, check_number
 from neurobo.networks.infinite_width import InfiniteWidthMLP
 from neurobo.networks.keys import fold_in
+from neurobo.search.trust_region import RadiusOption
 from neurobo.surrogates import marginal_likelihood
 from neurobo.surrogates.draws import SURROGATES, Recipe, draws
 from neurobo.surrogates.hyperparameters import Hyper
@@ -30,7 +32,7 @@ from neurobo.training.gradient_descent import ADAM_STEPS
 
 
 @options
-class NeuralGreedy(Drawing):
+class NeuralGreedy(NetworkSampling):
     """`neural-greedy`: trains a network with fresh random parameters and suggests its minimum.
 
     SimpleSMB and PosteriorSMB of "Be Greedy" (Paria et al.); symbols are the paper's. Suited to
@@ -57,14 +59,13 @@ class NeuralGreedy(Drawing):
     restless: bool = True
     """Whether to explore more, by a larger ν, when the points cluster around the best one. False:
     the paper's algorithm."""
-    trust_region: Radius = None
+    trust_region: RadiusOption = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.scale != "theory":
-            check_number("scale", self.scale, above=0)
+        check_number("scale", self.scale, above=0, unless=("theory",))
         check_choice("surrogate", self.surrogate, SURROGATES)
-        check_solver(self.solver)
+        check_choice("solver", self.solver, ("adam", "gauss-newton"))
         check_count("adam_steps", self.adam_steps)
 
     @classmethod
@@ -97,7 +98,7 @@ class NeuralGreedy(Drawing):
             network=self.network(data),
             gamma=hyper.gamma,
             noise=hyper.noise / hyper.scale**2,  # λ, which ν_t leaves as it is (Proposition 2)
-            scale=factor * hyper.scale * (_restlessness(data) if self.restless else 1.0),
+            scale=factor * hyper.scale * (crowding_factor(data) if self.restless else 1.0),
             scales=hyper.scales,
             surrogate=self.surrogate,
             solver=self.solver,
@@ -111,20 +112,6 @@ class NeuralGreedy(Drawing):
         wide = InfiniteWidthMLP(self.depth, self.activation, sphere=self.sphere and not self.ard)
         information = marginal_likelihood.information(data, wide, hyper)
         return greedy_nu(information, float(np.sqrt(hyper.noise)), ridge=hyper.noise)
-
-
-def _restlessness(data: Data) -> float:
-    """A factor for ν: 1, but up to 32 at every other turn when the best point is crowded.
-
-    Without noise a sample has little variance near its data, so a greedy run can converge to a dip
-    that is not the best. Observations within 1 % of the box around the best one are the sign of it.
-    """
-    if data.n % 2 or not data.n:
-        return 1.0
-    x = data.x[: data.n]
-    distance = np.sqrt(np.mean((x - x[data.order[0]]) ** 2, axis=1))
-    crowd = int(np.sum(distance < 0.02)) - 1
-    return float(2 ** (min(max(crowd - 3, 0), 10) / 2))
 
 
 register(

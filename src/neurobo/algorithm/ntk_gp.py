@@ -12,30 +12,17 @@ from typing import Literal
 import numpy as np
 from jax import Array
 
-from neurobo.acquisition.expected_improvement import expected_improvement
 from neurobo.acquisition.exploration import sto_beta
-from neurobo.acquisition.noisy_improvement import noisy_improvement, truths
 from neurobo.acquisition.registry import acquire
-from neurobo.acquisition.score import Score
 from neurobo.algorithm.protocols import Decision
 from neurobo.algorithm.registry import given_later, options, register
 from neurobo.data.observations import Data
 from neurobo.errors import check_choice, check_flag, check_number
 from neurobo.networks.infinite_width import InfiniteWidthMLP
-from neurobo.networks.keys import fold_in
 from neurobo.surrogates import refit_schedule
-from neurobo.surrogates.fantasies import with_fantasies
 from neurobo.surrogates.gaussian_process import GP, GPSurrogate
 from neurobo.surrogates.hyperparameters import Hyper, Logarithms
 from neurobo.surrogates.posterior import Function
-
-NOISY = 1e-3
-"""Smallest noise variance that counts, in units of the standardised objective."""
-TRUTHS = 32
-"""Posterior samples that the improvement is averaged over if values are known to be noisy. What
-only looks noisy may be rugged: one sample for each suggestion explores more."""
-BOWL = 1.0
-"""Height of the bowl-shaped prior mean if values are known to be noisy."""
 
 
 @options
@@ -83,10 +70,8 @@ class NTKGP:
         check_flag("sphere", self.sphere)
         check_flag("additive", self.additive)
         _ = self.wide  # which checks the rest
-        if self.beta != "theory":
-            check_number("beta", self.beta, least=0)
-        if self.noise is not None:
-            check_number("noise", self.noise, least=0)
+        check_number("beta", self.beta, least=0, unless=("theory",))
+        check_number("noise", self.noise, least=0, unless=(None,))
         check_choice("acquisition", self.acquisition, ("ei", "ucb", "ts"))
 
     @property
@@ -109,27 +94,13 @@ class NTKGP:
         return self.surrogate(data).sample(key, data, number)
 
     def decide(self, key: Array, data: Data, number: int) -> Decision:
-        surrogate, name = self.surrogate(data), self.acquisition if data.n else "ts"
-        if name == "ei" and surrogate.hyper.noise >= NOISY:
-            return Decision(_noisy(surrogate, key, data, number))
-        return Decision(acquire(name, surrogate, key, data, number, beta=self._beta(data)))
+        name, beta = self.acquisition if data.n else "ts", self._beta(data)
+        return Decision(acquire(name, self.surrogate(data), key, data, number, beta=beta))
 
     def _beta(self, data: Data) -> float:
         if self.beta == "theory":
             return sto_beta(data.n + 1, data.x.shape[1] * np.log(100))
         return self.beta
-
-
-def _noisy(surrogate: GPSurrogate, key: Array, data: Data, number: int) -> Score:
-    """Noisy expected improvement: plain expected improvement would return to the best point again
-    and again."""
-    fantasies, posterior = with_fantasies(surrogate, key, data)
-    if posterior.gain is not None:  # many observations: noise averages out
-        return expected_improvement(posterior, data)
-    count, bowl = (TRUTHS, BOWL) if data.noisy else (1, 0.0)
-    key = fold_in(key, number)
-    sampled = truths(key, fantasies, posterior, surrogate.hyper, count, bowl=bowl)
-    return noisy_improvement(sampled, data)
 
 
 register(

@@ -7,27 +7,21 @@ minimum of a posterior sample given both.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from itertools import takewhile
+from dataclasses import replace
 from typing import Any, Literal
 
 from jax import Array
 
-from neurobo.acquisition.physics_exploration import theory_nu
+from neurobo.acquisition.physics_exploration import improves, theory_nu
 from neurobo.acquisition.registry import acquire
 from neurobo.algorithm.protocols import Decision
 from neurobo.algorithm.registry import given_later, options, register, set_gamma
 from neurobo.data.observations import Data
-from neurobo.errors import InvalidInput, check_choice, check_number
-from neurobo.networks.architectures import FixedGamma, gamma_pair
-from neurobo.networks.keys import fold_in
+from neurobo.errors import check_choice, check_number
+from neurobo.networks.architectures import FixedGamma, check_smooth, gamma_pair
 from neurobo.networks.mlp import MLP
-from neurobo.physics.conditioning import Known, condition
-from neurobo.physics.hyperparameters import Settings, scheduled
 from neurobo.physics.laws import Laws
-from neurobo.physics.networks import candidates, uncertainty_is_cheap
-from neurobo.physics.surrogate import LawPosterior, draws, posterior, trained
-from neurobo.physics.warnings import warn_of_misfits
+from neurobo.physics.surrogate import LawPosterior, PhysicsSurrogate
 from neurobo.surrogates.draws import SURROGATES
 from neurobo.surrogates.posterior import Function
 
@@ -46,20 +40,18 @@ class PINNBO:
     acquisition: Literal["auto", "ts", "ei"] = "auto"
     """"ts": Thompson sampling, as in the paper; "ei": log expected improvement; "auto": expected
     improvement at every other suggestion up to 4 columns, unless network and laws are so large that
-    it takes seconds. Samples also go where a wrong law is detected."""
+    it takes seconds. Samples also go where a law may prove wrong."""
     nu: float | Literal["theory"] = 1.0
     """ν, the factor of the standard deviation; larger explores more. "theory" is that of Algorithm
     4, which grows with the information beyond the laws."""
     weight: float | Literal["evidence"] = "evidence"
     """λ1/λ2, the weight of a collocation point in comparison with an observation, for laws without
-    their own `weight` or `noise`. "evidence": chosen by marginal likelihood. 0: laws are
-    ignored."""
+    their own `weight` or `noise`. "evidence": by marginal likelihood. 0: laws are ignored."""
     gamma: FixedGamma | Literal["evidence"] = "evidence"
     """γ: a number sets both σ_w and σ_b, a pair each; larger means less smooth. "evidence": chosen
     by marginal likelihood."""
     noise: float | None = None
-    """Noise variance, in units of the standardised objective. None: chosen by marginal
-    likelihood."""
+    """Noise variance, in units of the standardised objective. None: by marginal likelihood."""
     width: int = 1024
     """Largest number of units of a layer; a single layer has fewer if there are many columns."""
     depth: int = 1
@@ -76,22 +68,15 @@ class PINNBO:
     requires_physics = True
 
     def __post_init__(self) -> None:
-        self.network  # noqa: B018  # refuses bad sizes
-        if self.nu != "theory":
-            check_number("nu", self.nu, above=0)
+        MLP(self.width, self.depth, self.activation)
+        check_number("nu", self.nu, above=0, unless=("theory",))
         set_gamma(self, words=("evidence",))
-        if self.weight != "evidence":
-            check_number("weight", self.weight, least=0)
-        if self.additive not in (True, False, "auto"):
-            raise InvalidInput(f'additive must be true, false or "auto", got {self.additive!r}')
-        if self.noise is not None:
-            check_number("noise", self.noise, least=0)
+        check_number("weight", self.weight, least=0, unless=("evidence",))
+        check_number("noise", self.noise, least=0, unless=(None,))
+        check_choice("additive", self.additive, (True, False, "auto"))
         check_choice("surrogate", self.surrogate, SURROGATES)
         check_choice("acquisition", self.acquisition, ("auto", "ts", "ei"))
-        if self.activation == "relu":
-            raise InvalidInput(
-                "activation must have derivatives of every order, such as tanh, got 'relu'"
-            )
+        check_smooth(self.activation)
 
     @classmethod
     def paper(cls, **changes: Any) -> PINNBO:
@@ -117,9 +102,13 @@ class PINNBO:
     def surrogate_for(self, number: int) -> PhysicsSurrogate:
         """For suggestion `number`, as the points of a law may be others in each."""
         assert self.laws is not None  # `check_physics` has seen to it
-        weight = None if self.weight == "evidence" else self.weight
-        gamma = None if isinstance(self.gamma, str) else gamma_pair(self.gamma)
-        return PhysicsSurrogate(self, self.laws, number, gamma, weight)
+        nu, network = self.nu, MLP(self.width, self.depth, self.activation)
+        return PhysicsSurrogate(
+            laws=self.laws, number=number, network=network, surrogate=self.surrogate,
+            nu=theory_nu if nu == "theory" else lambda state: nu, additive=self.additive,
+            gamma=None if isinstance(self.gamma, str) else gamma_pair(self.gamma),
+            noise=self.noise, weight=None if self.weight == "evidence" else self.weight,
+        )  # fmt: skip
 
     def posterior(self, key: Array, data: Data) -> LawPosterior:
         return self.surrogate_for(0).fit(key, data)
@@ -133,68 +122,13 @@ class PINNBO:
     def decide_batch(self, key: Array, data: Data, numbers: Sequence[int]) -> list[Decision]:
         """The first of a batch, and as many more as do not depend on it: samples do not."""
         surrogate = self.surrogate_for(numbers[0])
-        if self._improves(data, numbers[0]):
+        better = [improves(self.acquisition, self.surrogate_for(i), data, i) for i in numbers]
+        if better[0]:
             return [Decision(acquire("ei", surrogate, key, data, numbers[0]))]
-        sampled = list(takewhile(lambda number: not self._improves(data, number), numbers))
+        sampled = numbers[: [*better, True].index(True)]
         if surrogate.laws.moving:
             return [Decision(self.sample(key, data, number)) for number in sampled]
         return [Decision(sample) for sample in surrogate.samples(key, data, sampled)]
-
-    def _improves(self, data: Data, number: int) -> bool:
-        """Whether expected improvement chooses."""
-        if self.acquisition != "auto" or not data.n or number % 2:
-            return self.acquisition == "ei" and data.n > 0
-        rows = len(data.y) + self.surrogate_for(number).laws_at(data).rows
-        return uncertainty_is_cheap(self.network, data.x.shape[1], rows)
-
-    @property
-    def network(self) -> MLP:
-        return MLP(self.width, self.depth, self.activation)
-
-
-@dataclass(frozen=True)
-class PhysicsSurrogate:
-    """Values and laws as one Gaussian model."""
-
-    options: PINNBO
-    laws: Laws
-    number: int
-    gamma: tuple[float, float] | None
-    weight: float | None
-
-    def fit(self, key: Array, data: Data) -> LawPosterior:
-        """Mean and standard deviation of Lemma 5.3.4."""
-        state = self.condition(key, data)
-        return posterior(state, self._nu(state))
-
-    def sample(self, key: Array, data: Data, number: int) -> Function:
-        return self.samples(key, data, [number])[0]
-
-    def samples(self, key: Array, data: Data, numbers: Sequence[int]) -> list[Function]:
-        state = self.condition(key, data)
-        keys = [fold_in(key, number) for number in numbers]
-        if self.options.surrogate == "linear":
-            return list(draws(keys, state, self._nu(state)))
-        kind = self.options.surrogate
-        return list(trained(keys, state, self.laws_at(data), kind, self._nu(state)))
-
-    def laws_at(self, data: Data) -> Laws:
-        best = data.x[data.order[0]] if data.n else None
-        return self.laws.at(self.number, best)
-
-    def condition(self, key: Array, data: Data) -> Known:
-        """All that is known after these observations."""
-        laws, options = self.laws_at(data), self.options
-        # One network throughout a run, as in Algorithm 4: what laws say is computed once.
-        name = fold_in(key, 2**31)
-        networks = candidates(options.network, data.x.shape[1], options.additive)
-        settings = Settings(networks, self.gamma, options.noise, self.weight)
-        hyper = scheduled(name, data, laws, settings)
-        warn_of_misfits(laws, hyper, data)
-        return condition(name, data, laws, hyper)
-
-    def _nu(self, state: Known) -> float:
-        return theory_nu(state) if self.options.nu == "theory" else self.options.nu
 
 
 register(

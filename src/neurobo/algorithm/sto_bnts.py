@@ -15,18 +15,18 @@ import numpy as np
 from jax import Array
 
 from neurobo.acquisition.exploration import sto_beta
-from neurobo.algorithm.drawing import Drawing, check_solver
+from neurobo.algorithm.network_sampling import NetworkSampling
 from neurobo.algorithm.protocols import Decision
 from neurobo.algorithm.registry import options, register
 from neurobo.data.observations import Data
-from neurobo.errors import check_count, check_flag, check_number
+from neurobo.errors import check_choice, check_count, check_flag, check_number
 from neurobo.networks.keys import fold_in
 from neurobo.surrogates.draws import Recipe, draws
 from neurobo.training.gradient_descent import ADAM_STEPS
 
 
 @options
-class STOBNTS(Drawing):
+class STOBNTS(NetworkSampling):
     """`sto-bnts`, `sto-bnts-linear`: neural Thompson sampling in batches.
 
     Sample-Then-Optimize Batch Neural Thompson Sampling (Dai et al.); symbols are the paper's.
@@ -55,11 +55,10 @@ class STOBNTS(Drawing):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.beta != "theory":
-            check_number("beta", self.beta, above=0)
+        check_number("beta", self.beta, above=0, unless=("theory",))
         check_count("batch", self.batch)
         check_flag("standardise", self.standardise)
-        check_solver(self.solver)
+        check_choice("solver", self.solver, ("adam", "gauss-newton"))
         check_count("adam_steps", self.adam_steps)
 
     @classmethod

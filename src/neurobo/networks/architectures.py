@@ -179,6 +179,14 @@ def random_layers(key: Array, shapes: list[tuple[int, int]]) -> Theta:
     return tuple(Layer(next(parts).reshape(shape), next(parts)) for shape in shapes)
 
 
+def check_smooth(name: str) -> None:
+    """Refuse an activation that differential equations cannot use."""
+    if name == "relu":
+        raise InvalidInput(
+            "activation must have derivatives of every order, such as tanh, got 'relu'"
+        )
+
+
 def check_activation(name: str) -> None:
     if name not in ACTIVATIONS:
         raise InvalidInput(f"activation must be one of {sorted(ACTIVATIONS)}, got {name!r}")

@@ -1,12 +1,13 @@
-"""The posterior given values and laws: functions drawn from it, its mean and standard deviation.
+"""The surrogate of values and laws: posterior samples, mean and standard deviation.
 
 Symbols are those of `conditioning`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 import jax
 import jax.numpy as jnp
@@ -16,15 +17,70 @@ from jax.scipy.linalg import solve_triangular
 from jaxtyping import Float
 
 from neurobo.compilation import compiled
+from neurobo.data.observations import Data
 from neurobo.networks.architectures import Architecture, Gamma, Theta
-from neurobo.networks.keys import split
-from neurobo.physics.conditioning import Known, function_of, mean
+from neurobo.networks.keys import fold_in, split
+from neurobo.networks.mlp import MLP
+from neurobo.physics.conditioning import Known, condition, function_of, mean
 from neurobo.physics.features import law_rows, phi_of
+from neurobo.physics.hyperparameters import Settings, scheduled
 from neurobo.physics.laws import Laws
+from neurobo.physics.networks import candidates
 from neurobo.physics.residuals import ValuesAndLaws
+from neurobo.physics.warnings import warn_of_misfits
 from neurobo.surrogates.draws import Draw, Network, Tangent, normal, random_network, values_of
 from neurobo.surrogates.gaussian_conditioning import remaining_sd
+from neurobo.surrogates.posterior import Function
 from neurobo.training.gauss_newton import gauss_newton, linear
+
+
+@dataclass(frozen=True, kw_only=True)
+class PhysicsSurrogate:
+    """Values and laws as one Gaussian model."""
+
+    laws: Laws
+    number: int
+    """Of the suggestion: a law may have other points in each."""
+    network: MLP
+    nu: Callable[[Known], float]
+    """ν, the factor of the standard deviation."""
+    surrogate: Literal["linear", "posterior", "simple"] = "linear"
+    """How samples are made: of the tangent, or of trained networks."""
+    additive: bool | Literal["auto"] = "auto"
+    gamma: tuple[float, float] | None = None
+    noise: float | None = None
+    weight: float | None = None
+    """This and the two above: None if chosen by marginal likelihood."""
+
+    def fit(self, key: Array, data: Data) -> LawPosterior:
+        """Mean and standard deviation of Lemma 5.3.4."""
+        state = self.condition(key, data)
+        return posterior(state, self.nu(state))
+
+    def sample(self, key: Array, data: Data, number: int) -> Function:
+        return self.samples(key, data, [number])[0]
+
+    def samples(self, key: Array, data: Data, numbers: Sequence[int]) -> list[Function]:
+        state = self.condition(key, data)
+        keys, nu = [fold_in(key, number) for number in numbers], self.nu(state)
+        if self.surrogate == "linear":
+            return list(draws(keys, state, nu))
+        return list(trained(keys, state, self.laws_at(data), self.surrogate, nu))
+
+    def laws_at(self, data: Data) -> Laws:
+        """With the points of this suggestion."""
+        best = data.x[data.order[0]] if data.n else None
+        return self.laws.at(self.number, best)
+
+    def condition(self, key: Array, data: Data) -> Known:
+        """All that is known after these observations."""
+        laws = self.laws_at(data)
+        # One network throughout a run, as in Algorithm 4: what laws say is computed once.
+        name = fold_in(key, 2**31)
+        networks = candidates(self.network, data.x.shape[1], self.additive)
+        hyper = scheduled(name, data, laws, Settings(networks, self.gamma, self.noise, self.weight))
+        warn_of_misfits(laws, hyper, data)
+        return condition(name, data, laws, hyper)
 
 
 def draws(keys: Sequence[Array], state: Known, nu: float = 1.0) -> list[Draw]:

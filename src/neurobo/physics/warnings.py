@@ -37,11 +37,11 @@ def warn_of_misfits(laws: Laws, hyper: PhysicsHyper, data: Data) -> None:
         if not _is_news(law.pde, observations, contradicted):
             continue
         size = np.sqrt(hyper.trust[i])
-        how = f"with an error of {size:.0%} of its usual size" if size < 10 else "not at all"
+        how = f"used with an error of {size:.0%} of its usual size" if size < 10 else "ignored"
         warnings.warn(
             f"law {i + 1} of {len(laws.laws)} does not fit the observations, which are "
-            f"e^{misfit:.1f} times as likely if it need not hold; it now counts {how} (it may "
-            "be wrong, or the objective too abrupt for the points at which it is asked for)",
+            f"e^{misfit:.1f} times as likely without it; it is now {how} (the law may be wrong, "
+            "or the objective may change too abruptly for the distance of the collocation points)",
             NeuroboWarning,
             stacklevel=2,
         )

@@ -6,12 +6,13 @@ not who proposed it, so that any history will do.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
 from neurobo.data.observations import Data
+from neurobo.errors import InvalidInput
 
 
 class Region(NamedTuple):
@@ -23,6 +24,8 @@ class Region(NamedTuple):
     """Half-width; that of the whole box is 1."""
 
 
+RadiusOption = float | Literal["auto", "adaptive"] | None
+"""Half-width of a trust region, or how it is chosen; None: no trust region."""
 RADIUS = 0.4
 """Half-width of a trust region, if nothing else is known."""
 SMALLEST, LARGEST = RADIUS / 64, 1.0
@@ -30,6 +33,8 @@ SUCCESSES = 2
 """In a row, after which the region doubles."""
 LEAST_FAILURES = 4
 """In a row, after which it halves; in many active columns half of their number."""
+MANY_COLUMNS = 6
+"""Columns above which a posterior sample is lowest in a far corner more often than not."""
 ENOUGH = 1e-3
 """A success is better by this share of the middle half of the values: the last digits of a smooth
 bowl are no reason to look further away."""
@@ -54,6 +59,28 @@ def radius(data: Data) -> float:
                 size = RADIUS
         best = t if better else best
     return size
+
+
+def check_radius(given: Any) -> None:
+    """Refuse what is no `RadiusOption`."""
+    if given in (None, "auto", "adaptive"):
+        return
+    if not isinstance(given, float | int) or not 0 < given <= 2:
+        raise InvalidInput(
+            f'trust_region must be None, "auto", "adaptive" or in (0, 2], got {given!r}'
+        )
+
+
+def radius_of_sample(option: RadiusOption, data: Data, number: int) -> float | None:
+    """Half-width for a posterior sample: every other suggestion has a trust region; "auto" and
+    "adaptive" have one in many columns only."""
+    if option is None or not number % 2 or not data.n:
+        return None
+    if not isinstance(option, str):
+        return option
+    if data.x.shape[1] <= MANY_COLUMNS:
+        return None
+    return RADIUS if option == "auto" else radius(data)
 
 
 def _ranked(data: Data) -> Float[np.ndarray, " n"]:

@@ -183,5 +183,8 @@ class GPSurrogate:
         """What the data say; no chance is involved."""
         return condition(data, self.wide, self.hyper)
 
+    def infinite_width(self, data: Data) -> tuple[InfiniteWidthMLP, Hyper]:
+        return self.wide, self.hyper
+
     def sample(self, key: Array, data: Data, number: int) -> GPDraw:
         return draw(fold_in(key, number), self.fit(key, data), data)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+NOISY = 1e-3
+"""Smallest noise variance that counts, in units of the standardised objective."""
 Logarithms = tuple[float, ...]
 """Of hyper-parameters, with or without those of columns."""
 

@@ -26,9 +26,8 @@ from jaxtyping import Float, Int
 from neurobo.compilation import compiled
 from neurobo.data.content_cache import cached
 from neurobo.data.observations import Data
-from neurobo.networks.architectures import Architecture, Gamma, Theta
+from neurobo.networks.architectures import Architecture, FixedGamma, Gamma, Theta, gamma_pair
 from neurobo.networks.infinite_width import InfiniteWidthMLP
-from neurobo.networks.keys import fold_in
 from neurobo.networks.mlp import MLP
 from neurobo.surrogates import hyperparameters, kernel_spectrum, refit_schedule
 from neurobo.surrogates.draws import random_network, solve
@@ -99,6 +98,11 @@ class FixedHyper(NamedTuple):
 
     gamma: tuple[float, float]
     noise: float
+
+    @classmethod
+    def given(cls, gamma: FixedGamma | str, noise: float | None) -> FixedHyper | None:
+        """None if γ is not given: a word says how it is chosen."""
+        return None if isinstance(gamma, str) else cls(gamma_pair(gamma), noise or 0.0)
 
     def of(self, count: int) -> MultiOutputHyper:
         return MultiOutputHyper(self.gamma, np.ones(count), np.full(count, self.noise))
@@ -181,48 +185,6 @@ def _uncertainty(
 
 def _information(values: Float[Array, " M"], ridges: Float[Array, " k"]) -> Float[Array, " k"]:
     return jnp.sum(jnp.log1p(values / ridges[:, None]), axis=1) / 2
-
-
-# One quantity -----------------------------------------------------------------------------------
-
-
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class OneOutput:
-    """The one quantity of `MultiOutput` as a posterior."""
-
-    found: MultiOutput
-
-    def mean(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        return self.found.mean(x)[0]
-
-    def mean_and_sd(self, x: Float[Array, "n d"]) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
-        mean, sd = self.found.mean_and_sd(x)
-        return mean[0], sd[0]
-
-
-@dataclass(frozen=True)
-class OneOutputNetwork:
-    """A network trained from a fresh start, whenever there is something new to learn from."""
-
-    network: Architecture
-    solver: str = "gauss-newton"
-    fixed: FixedHyper | None = None
-
-    def fit(self, key: Array, data: Data) -> OneOutput:
-        name = fold_in(key, data.n)
-        return OneOutput(
-            learn(name, [data], self.network, solver=self.solver, hyper=self.hyper(data))
-        )
-
-    def hyper(self, data: Data) -> MultiOutputHyper | None:
-        """Those given, or those of the NTK GP by evidence. None: no NTK GP is known."""
-        if self.fixed is not None:
-            return self.fixed.of(1)
-        if not isinstance(self.network, MLP):
-            return None
-        found = refit_schedule.scheduled(data, InfiniteWidthMLP.of(self.network))
-        return MultiOutputHyper(found.gamma, np.array([found.scale]), np.array([found.noise]))
 
 
 # Hyper-parameters -------------------------------------------------------------------------------

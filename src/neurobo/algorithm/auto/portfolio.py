@@ -26,7 +26,6 @@ from neurobo.algorithm.auto.members import (
     physics_member,
 )
 from neurobo.algorithm.auto.middle import untried_middle
-from neurobo.algorithm.drawing import smoothed
 from neurobo.algorithm.ntk_gp import NTKGP
 from neurobo.algorithm.pinn_bo import PINNBO
 from neurobo.algorithm.protocols import Algorithm, Decision, warm_started
@@ -44,6 +43,7 @@ from neurobo.surrogates.kernel_choice import KernelChoice, kernel_for
 from neurobo.surrogates.marginal_likelihood import MANY
 from neurobo.surrogates.output_warping import FittedWarping, output_warping_for
 from neurobo.surrogates.posterior import Function, Posterior
+from neurobo.surrogates.smoothed_values import smoothed
 
 
 @dataclass(frozen=True, eq=False)
