@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from neurobo.bench import tables
-from neurobo.bench.problems import problem
+from neurobo.bench.problems import problem, yahpo
 from neurobo.bench.records import Job, Record, Store, listed
 from neurobo.bench.run_one import SOURCE
 
@@ -33,7 +33,7 @@ COLUMNS = [
 
 def update(suite: str) -> None:
     """Take over the whole runs of results/SUITE."""
-    found = dict(zip(_jobs(suite), rows(suite), strict=True))
+    found = dict(zip(jobs(suite), rows(suite), strict=True))
     for record in Store(RESULTS / suite).read():
         if not record.error:
             found[record.job] = _row(record)
@@ -49,12 +49,11 @@ def results(suite: str) -> tables.Results:
     """The kept runs as records in which regret is all there is: at every evaluation, or only the
     last if the steps are not known."""
     records = []
-    for about, row in zip(_jobs(suite), rows(suite), strict=True):
+    for about, row in zip(jobs(suite), rows(suite), strict=True):
         values = curve(row["steps"] or f"1:{row['reached']}", about.budget if row["steps"] else 1)
-        given = problem(about.problem, about.seed)
-        constrained = "constraints" in given.kinds
+        constrained, solvable = _known(about)
         violations = np.where(np.isfinite(values), 0.0, 1.0).tolist() if constrained else None
-        optimum = None if given.optimum is None else 0.0
+        optimum = 0.0 if solvable else None
         cpu = [float(row["cpu"]) / len(values)] * len(values)
         versions = {SOURCE: row["source"]} if row["source"] else {}
         records.append(
@@ -102,8 +101,17 @@ def rows(suite: str) -> list[dict[str, Any]]:
         return [{"steps": "", **row} for row in csv.DictReader(file)]
 
 
-def _jobs(suite: str) -> list[Job]:
+def jobs(suite: str) -> list[Job]:
+    """The jobs of the kept runs, row by row."""
     return [job for job, _ in listed(path(suite))] if path(suite).exists() else []
+
+
+def _known(job: Job) -> tuple[bool, bool]:
+    """Whether a problem has constraints, and whether its optimum is known."""
+    if yahpo.parse(job.problem) is not None:  # no data are needed to say so
+        return False, False
+    given = problem(job.problem, job.seed)
+    return "constraints" in given.kinds, given.optimum is not None
 
 
 def _row(record: Record) -> dict[str, Any]:

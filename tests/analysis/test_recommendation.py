@@ -225,7 +225,7 @@ def _peer_regret(study: optuna.Study, sampler: Any, heats: list[float]) -> float
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(5))
 def test_the_best_point_for_a_context_beats_optuna_by_far(seed: int) -> None:
     """60 trials at random heats, 20 new heats: at most half of the regret of Optuna's samplers."""
     rng = np.random.default_rng(seed)
@@ -238,5 +238,6 @@ def test_the_best_point_for_a_context_beats_optuna_by_far(seed: int) -> None:
     peers: list[Any] = [optuna.samplers.TPESampler]
     if find_spec("torch") is not None:
         peers.append(optuna.samplers.GPSampler)
-    for peer in peers:
-        assert ours <= _peer_regret(study, peer, heats) / 2
+    theirs = {peer.__name__: _peer_regret(study, peer, heats) for peer in peers}
+    print(f"mean regret {ours:.4f}, {theirs}")  # noqa: T201  (pytest -s)
+    assert ours <= min(theirs.values()) / 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import cdist
 from scipy.stats import kstest, qmc
 from search.regions import REGIONS, outside, parts, region
 
@@ -121,3 +122,50 @@ def test_callables_that_allow_nothing_are_refused() -> None:
     space = Space.of(parts(2), [lambda p: p["p0"] + p["p1"] + 0.01])
     with pytest.raises(InvalidInput, match=r"lowest value of the callables is 0.01"):
         check_not_empty(space)
+
+
+def _rejected(name: str, count: int, rng: np.random.Generator) -> np.ndarray:
+    """Uniform points of a region, by means that share nothing with ours: rejection sampling where
+    that is possible, Dirichlet draws for mixtures."""
+    if name == "12 rows in 20-D":
+        found = [np.empty((0, 20))]
+        space, where = REGIONS[name]
+        rows = Space.of(space, where).where
+        assert rows is not None
+        a = np.array([[float(c) for _, c in row.coefficients] for row in rows.linear])
+        b = np.array([float(row.bound) for row in rows.linear])
+        while sum(map(len, found)) < count:
+            cube = rng.random((200_000, 20))
+            found.append(cube[np.all(cube @ a.T <= b, axis=1)])
+        return np.concatenate(found)[:count]
+    if name == "3 of 8":
+        x = np.zeros((count, 8))
+        for row in x:
+            row[rng.choice(8, 3, replace=False)] = rng.dirichlet(np.ones(3))
+        return x
+    return rng.dirichlet(np.ones(int(name.split()[-1])), size=count)
+
+
+def _energy(x: np.ndarray, truth: np.ndarray) -> float:
+    """The energy distance of points from a distribution: a discrepancy for regions of any shape,
+    0 only for a perfect cover."""
+    return float(2 * cdist(x, truth).mean() - cdist(x, x).mean() - cdist(truth, truth).mean())
+
+
+@pytest.mark.parametrize("name", list(REGIONS)[:5])
+def test_a_design_covers_a_region_better_than_rejection_sampling(name: str) -> None:
+    """Discrepancy of designs of 40 points, mean of 8 seeds, from 2000 uniform ones."""
+    space, rng = region(name), np.random.default_rng(0)
+    truth = _rejected(name, 2000, rng)
+    designs = [_energy((even_points(space, 40, seed) + 1) / 2, truth) for seed in range(8)]
+    random = [_energy(_rejected(name, 40, rng), truth) for _ in range(8)]
+    assert np.mean(designs) < 0.9 * np.mean(random), (np.mean(designs), np.mean(random))
+
+
+def test_twelve_inequalities_are_covered_as_by_rejection() -> None:
+    """Coordinates and 40 directions in 20 dimensions; error rate 1e-3 for all together."""
+    name = "12 rows in 20-D"
+    truth = _rejected(name, 4000, np.random.default_rng(1))
+    x = (spread_points(region(name), KEPT, np.random.default_rng(2)) + 1) / 2
+    along = np.concatenate([np.eye(20), np.random.default_rng(5).normal(size=(40, 20))])
+    assert min(kstest(x @ v, truth @ v).pvalue for v in along) > 1e-3 / len(along)

@@ -264,6 +264,7 @@ SUITES = {
             "network with a width for each layer",
             CONDITIONAL,
             CONDITIONAL_METHODS,
+            budgets=dict.fromkeys(CONDITIONAL, yahpo.BUDGET),
         ),
         Suite(
             "yahpo",

@@ -239,17 +239,19 @@ def _tree(trial: optuna.Trial) -> float:
 
 @pytest.mark.slow
 def test_a_tree_of_parameters_is_searched_better_than_by_tpe() -> None:
-    """Three seeds of 70 trials: at most half of the mean of TPE, which knows the groups."""
+    """Five seeds of 80 trials: at most half of the mean of TPE, which knows the groups, and the
+    optimum in all but at most one of the runs."""
     ours: list[float] = []
     tpe: list[float] = []
-    for seed in range(3):
+    for seed in range(5):
         peer = optuna.samplers.TPESampler(seed=seed, multivariate=True, group=True)
         for sampler, found in ((neurobo.NeuroSampler(seed=seed), ours), (peer, tpe)):
             study = optuna.create_study(sampler=sampler)
-            study.optimize(_tree, n_trials=70)
+            study.optimize(_tree, n_trials=80)
             found.append(study.best_value)
+    print(np.round(ours, 4), np.round(tpe, 4))  # noqa: T201  (pytest -s)
     assert np.mean(ours) <= np.mean(tpe) / 2
-    assert np.median(ours) < 0.06  # in most runs the optimum
+    assert np.sort(ours)[-2] < 0.06
 
 
 def test_declared_conditions_are_kept_from_the_first_trial_on() -> None:
