@@ -86,9 +86,10 @@ PAPERS = {
 }
 
 GREEDY_BUDGETS = dict(zip(GREEDY_SET, (50, 200, 200, 200, 200, 100, 500, 1000), strict=True))
+# NeuralUCB as in F.1: two layers of 20 units; ν and λ in the middle of its grid.
 GREEDY_PEERS = (
     "neural-greedy-posterior:paper", "neural-greedy-posterior", "botorch-logei", "neural-linear-ts",
-    "neural-ucb", "deep-ensemble",
+    "neural-ucb:width=20,nu=0.1,ridge=0.001", "deep-ensemble",
 )  # fmt: skip
 # GP-EI / Neural Greedy, simple regret; then R_T/T, which the thesis calls cumulative regret.
 TABLE_51 = {
@@ -119,10 +120,17 @@ def _own(theirs: dict[str, str], wrapper: str = "") -> dict[str, float]:
     return {name + wrapper: float(text.replace(",", "")) for name, text in own.items()}
 
 
-STO_PEERS = (
-    "deep-ensemble:acquisition=draw", "neural-ucb:covariance=diagonal",
-    "neural-ts:covariance=diagonal", "botorch-ucb", "botorch-ts",
-)  # fmt: skip
+def _sto_peers(width: int = 256, depth: int = 2) -> tuple[str, ...]:
+    """All networks are as large as STO-BNTS's own (5.2)."""
+    size = f"width={width},depth={depth}"
+    return (
+        f"deep-ensemble:acquisition=draw,activation=relu,{size}",
+        f"neural-ucb:covariance=diagonal,{size}", f"neural-ts:covariance=diagonal,{size}",
+        "botorch-ucb", "botorch-ts",
+    )  # fmt: skip
+
+
+STO_PEERS = _sto_peers()
 LUNAR = {"lunar-lander-12": 120, "lunar-lander-12+batch=4": 220}
 HIGH = tuple(f"{f}-{d}" for d in (10, 20, 50, 100) for f in ("ackley", "levy", "michalewicz"))
 NEURAL_BO_PEERS = (
@@ -189,7 +197,8 @@ EXPERIMENTS = {
             "STO-BNTS beats deep ensembles; batches and wider networks help; GP-TS competes.",
             {"gp-draw-1": 30, "gp-draw-1+batch=4": 83}, "sto-bnts:depth=8,width=64",
             "sto-bnts:paper,depth=8,width=64",
-            (*STO_PEERS, "sto-bnts-linear:depth=8,width=64", "sto-bnts-linear:depth=8,width=512"),
+            (*_sto_peers(64, 8), "sto-bnts-linear:depth=8,width=64",
+             "sto-bnts-linear:depth=8,width=512"),
             n_start=3, note="`benchmarks/sto_figure1.py` has more curves.",
         ),
         Experiment(

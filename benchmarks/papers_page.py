@@ -40,6 +40,9 @@ command of each section runs what is missing. "Paper's settings" are the presets
 `neurobo.STOBNTS.paper()` ([benchmarks](benchmarks.md)), "default" is the algorithm as it is today.
 Only problems and methods with runs have a row and a column.
 
+Every method of a run begins at the same Sobol points. What a preset cannot reproduce stands at its
+`paper` method.
+
 Cells: mean ± standard error of the simple regret in the end (number of runs); the best value where
 no optimum is known, re-evaluated where it is noisy; with unknown constraints the best sum of
 positive regret and violation. ▲ ▼ ·: the default is significantly better than that method,
@@ -168,7 +171,9 @@ def result_table(runs: Runs) -> str:
             error = f" ± {number(s.error, 2)}" if np.isfinite(s.error) else ""
             row.append(Cell(f"{sign}{number(s.mean)}{error} ({s.n})", bold=label in near))
         rows.append(row)
-    caption = f"Paper's settings: `{experiment.preset}`; default: `{experiment.ours}`."
+    caption = f"Paper's settings: `{experiment.preset}`; default: `{experiment.ours}`"
+    states = sorted({row["source"] for row in finals.rows(kept(experiment)) if row["source"]})
+    caption += f" (state of our source: {', '.join(states)})." if states else "."
     return table_text(Table(["problem", "T", *theirs, *runs.header], rows, caption))
 
 
