@@ -52,11 +52,19 @@ def chosen_jobs(
     found = [
         (experiment, job)
         for experiment in experiments
-        for job in experiment.jobs(seeds, budget)
+        for job in _jobs(experiment, seeds, budget)
         if (not methods or job.method in methods)
         and (not problems or any(fnmatchcase(job.problem, pattern) for pattern in problems))
     ]
     return sorted(found, key=lambda pair: pair[1].seed)
+
+
+def _jobs(experiment: Experiment, seeds: int | None, budget: int | None) -> list[Job]:
+    try:
+        return experiment.jobs(seeds, budget)
+    except MissingPackage as error:
+        print(f"{experiment.name} is left out: {error}", flush=True)
+        return []
 
 
 def run(

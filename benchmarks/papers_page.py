@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 import finals
@@ -17,7 +17,8 @@ from neurobo.bench.peers import method
 from neurobo.bench.problems import images, problem
 from neurobo.bench.records import Record
 from neurobo.bench.report import contests, ecdf
-from neurobo.bench.report.blocks import Cell, Table, styles
+from neurobo.bench.report.blocks import Cell, Line, Panel, Table, styles
+from neurobo.bench.report.contests import Scores
 from neurobo.bench.report.markdown import PANELS_PER_PICTURE, table_text
 from neurobo.bench.report.pictures import draw_panels
 from neurobo.bench.report.results import convergence_panel
@@ -81,7 +82,7 @@ def section(experiment: Experiment) -> str:
         title, claim, experiment.note, command,
         coco_table(runs) if runs.coco else result_table(runs),
         missing(runs), mean_regrets(runs), solved_table(runs), detection_table(experiment),
-        picture(runs), f"**Verdict.** {verdict(runs)}",
+        detection_picture(experiment), picture(runs), f"**Verdict.** {verdict(runs)}",
     ]  # fmt: skip
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -128,18 +129,40 @@ class Runs:
         words = {self.experiment.preset: "paper's settings", self.experiment.ours: "default"}
         return [words.get(m, m) for m in self.methods]
 
+    @property
+    def solved(self) -> list[ecdf.Solved]:
+        """Of COCO: dimensions with functions that all their methods ran on."""
+        return [part for part in ecdf.solved(self.results) if part.budget] if self.coco else []
+
+    @property
+    def noun(self) -> str:
+        return "dimensions" if self.coco else "problems"
+
+    @cached_property
+    def contests(self) -> dict[str, dict[str, Scores]]:
+        """What tests compare, by problem, method and seed; of COCO by dimension, method and
+        function. Lower is better."""
+        if not self.coco:
+            return {name: dict(tables.scores(methods)) for name, methods in self.groups.items()}
+        return {
+            f"d = {part.dim}": {
+                m: dict(zip(part.functions, (-part.by_function(m)).tolist(), strict=True))
+                for m in part.hits
+            }
+            for part in self.solved
+        }
+
     def common(self, name: str, other: str) -> int:
-        """Seeds that the default and another method share on a problem."""
-        found = self.groups[name]
-        return len(tables.common_seeds([found[self.experiment.ours], found[other]]))
+        """Seeds, or functions, that the default and another method share."""
+        found = self.contests[name]
+        return len(found[self.experiment.ours].keys() & found[other].keys())
 
 
 def comparisons(runs: Runs) -> dict[tuple[str, str], int]:
     """By problem and method: 1 if our default is significantly better, -1 if it is worse."""
     ours = runs.experiment.ours
     tests: dict[tuple[str, str], tuple[float, float]] = {}
-    for name, methods in runs.groups.items():
-        found = tables.scores(methods)
+    for name, found in runs.contests.items():
         for other in runs.methods:
             if other != ours and {other, ours} <= found.keys() and runs.common(name, other) > 1:
                 mine, yours = found[ours], found[other]
@@ -179,18 +202,20 @@ def result_table(runs: Runs) -> str:
 
 def coco_table(runs: Runs) -> str:
     """Share of COCO's targets solved: 96 problems in four rows."""
-    parts = {part.dim: part for part in ecdf.solved(runs.results)}
+    verdicts = comparisons(runs)
     rows: list[list[Cell | str]] = []
-    for dim in sorted(parts):
-        hits = parts[dim].hits
-        cells = [
-            percent(float(np.mean(parts[dim].by_function(m)))) if m in hits else ""
-            for m in runs.methods
-        ]
-        functions = [n for n in runs.groups if tables.bbob_dim(n) == dim]
-        rows.append([str(dim), str(20 * dim), str(len(functions)), *cells])
+    for part in runs.solved:
+        row: list[Cell | str] = [str(part.dim), str(20 * part.dim), str(len(part.functions))]
+        for m in runs.methods:
+            sign = verdicts.get((f"d = {part.dim}", m))
+            share = percent(float(np.mean(part.by_function(m)))) if m in part.hits else ""
+            row.append(share if sign is None else f"{SIGNS[sign]} {share}")
+        rows.append(row)
     header = ["d", "T", "functions", *runs.header]
-    caption = "Share of 51 targets from 100 to 1e-8 that were reached, a mean over functions."
+    caption = (
+        "Share of 51 targets from 100 to 1e-8 that were reached, a mean over the functions that "
+        "all methods ran on; tests compare functions."
+    )
     return table_text(Table(header, rows, caption))
 
 
@@ -324,6 +349,21 @@ def picture(runs: Runs) -> str:
     return f"![{experiment.title}](pictures/{path.name})"
 
 
+def detection_picture(experiment: Experiment) -> str:
+    """The paper's form: the share of tampered models found out against the number of samples."""
+    rates = detection_rates(experiment)
+    if not rates:
+        return ""
+    lines = [
+        Line(name, np.array(sorted(of), dtype=float), np.array([100 * of[k] for k in sorted(of)]))
+        for name, of in rates.items()
+    ]
+    panel = Panel(experiment.title, lines, "samples", "detected, %", y_range=(0.0, 102.0))
+    path = PICTURES / f"papers-{experiment.name}-detection.png"
+    draw_panels(path, [panel], styles(experiment.methods, (experiment.preset, experiment.ours)))
+    return f"![Detection by {experiment.title}](pictures/{path.name})"
+
+
 def _have_curves(found: tables.Runs) -> bool:
     """Whether more than the end of the runs is known."""
     return all(len(record.values) == record.job.budget for record in found.values())
@@ -346,7 +386,7 @@ def verdict(runs: Runs) -> str:
         word = _word(near, len(compared), values) + _where(runs, compared)
         parts.append(
             f"{word}: `{experiment.ours}` is the best or not significantly worse on {near} of "
-            f"{len(compared)} problems, against peers significantly better in {values.count(1)} "
+            f"{len(compared)} {runs.noun}, against peers significantly better in {values.count(1)} "
             f"of {len(values)} comparisons and worse in {values.count(-1)}."
         )
     else:
@@ -371,13 +411,21 @@ def _word(near: int, problems: int, values: Sequence[int]) -> str:
 
 
 def _where(runs: Runs, compared: Sequence[str]) -> str:
-    total = len(runs.experiment.budgets)
-    return f", so far on {len(compared)} of {total} problems" if len(compared) < total else ""
+    budgets = runs.experiment.budgets
+    total = len({tables.bbob_dim(name) for name in budgets}) if runs.coco else len(budgets)
+    if len(compared) == total:
+        return ""
+    return f", so far on {len(compared)} of {total} {runs.noun}"
 
 
 def _is_near(runs: Runs, name: str, peers: Mapping[tuple[str, str], int]) -> bool:
-    counted = [runs.experiment.ours, *(m for n, m in peers if n == name)]
-    return runs.experiment.ours in contests.not_worse({m: runs.groups[name][m] for m in counted})
+    """Whether the default is the best, or not significantly worse than it."""
+    ours, found = runs.experiment.ours, runs.contests[name]
+    counted = [ours, *(m for n, m in peers if n == name)]
+    best = min(counted, key=lambda m: float(np.median(list(found[m].values()))))
+    others = [m for m in counted if m != best]
+    p = stats.adjusted(np.array([contests.lower(found[best], found[m]).p for m in others]))
+    return best == ours or bool(p[others.index(ours)] > stats.LEVEL)
 
 
 def law(runs: Runs, counted: Mapping[tuple[str, str], int]) -> str:

@@ -15,7 +15,7 @@ import pytest
 from neurobo.bench.peers import method
 from neurobo.bench.problems import problem
 from neurobo.bench.tables import bbob_dim
-from neurobo.errors import InvalidInput
+from neurobo.errors import InvalidInput, MissingPackage
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
@@ -194,3 +194,56 @@ def test_the_law_is_judged_on_its_own(papers: ModuleType, keep: Callable[..., Mo
     text = keep(pinn, levels).section(pinn)
     assert "The law helps significantly on 1 of 2 problems." in text
     assert "| evaluations to 95 % | default | pinn-bo:weight=0 |" in text
+
+
+@pytest.mark.parametrize("better", ["neural-bo", "smac-forest"])
+def test_coco_is_compared_over_functions(papers: ModuleType, page: ModuleType, better: str) -> None:
+    """One seed of each of 24 functions, in two of four dimensions."""
+    coco = papers.EXPERIMENTS["neural-bo-coco"]
+    lines = [",".join(papers.finals.COLUMNS)]
+    for name, budget in coco.budgets.items():
+        function = int(name.split("-")[1][1:])
+        if "-d2-" in name or "-d3-" in name:
+            for label in ("neural-bo", "smac-forest"):
+                end = 10.0 ** (-(function % 5) - 2 * (label == better))
+                lines.append(f"{name},{label},1000,{budget},5,{end},,1,,1:900 20:{end}")
+    path = papers.finals.path(page.kept(coco))
+    path.parent.mkdir(parents=True)
+    path.write_text("\n".join(lines) + "\n")
+    runs = page.Runs.of(coco)
+    sign = 1 if better == "neural-bo" else -1
+    assert page.comparisons(runs) == {(f"d = {d}", "smac-forest"): sign for d in (2, 3)}
+    text = page.section(coco)
+    assert (
+        f"**Verdict.** {'Better' if sign > 0 else 'Refuted'}, so far on 2 of 4 dimensions" in text
+    )
+    assert "| d | T | functions | default | smac-forest |" in text
+    assert "| 2 | 40 | 24 | " in text
+
+
+def test_detection_is_a_table_and_a_curve(
+    papers: ModuleType, keep: Callable[..., ModuleType]
+) -> None:
+    sensitive = papers.EXPERIMENTS["neural-bo-sensitive"]
+    page = keep(sensitive, {"sensitive-samples-49": {"neural-bo": -9.0, "smac-forest": -8.0}})
+    rates = ['"neural-bo",1,0.5', '"neural-bo",2,0.9375', '"smac-forest",1,0.25']
+    page.detection_path(sensitive).write_text("\n".join(["method,samples,rate", *rates]) + "\n")
+    text = page.section(sensitive)
+    assert "| neural-bo | 50% | 94% |" in text
+    assert "| smac-forest | 25% |  |" in text
+    assert "Its best 2 samples detect 94% (the paper: 8 detect 90%)." in text
+    assert (page.PICTURES / "papers-neural-bo-sensitive-detection.png").exists()
+
+
+def test_an_experiment_whose_package_is_missing_is_left_out(
+    papers: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def none(*_: object) -> list[object]:
+        raise MissingPackage("this needs the package 'cocoex'")
+
+    chosen = [papers.EXPERIMENTS[name] for name in ("neural-bo-coco", "cbo")]
+    monkeypatch.setattr(
+        type(chosen[0]), "jobs", lambda self, *given: none() if "coco" in self.name else []
+    )
+    assert papers.chosen_jobs(chosen) == []
+    assert "neural-bo-coco is left out" in capsys.readouterr().out
