@@ -6,7 +6,7 @@ BENCH := .venv/.ready-bench
 DOCS := .venv/.ready-docs
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test test-quick durations hebo test-slow test-faults test-cluster test-cluster-small test-peers test-wheel test-versions test-optunahub docs lint format bench bench-solver bench-smoke bench-cold bench-latency bench-results bench-papers scoreboard clean help
+.PHONY: demo test test-quick durations hebo test-slow test-faults test-cluster test-cluster-small test-peers test-wheel test-versions test-optunahub docs lint format bench bench-solver bench-smoke bench-cold bench-latency bench-papers scoreboard clean help
 
 help:                ## list the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*##/\t/'
@@ -89,7 +89,7 @@ format: $(READY)     ## let ruff rewrite the layout
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: bench-solver bench-results  ## every benchmark (some hours)
+bench: bench-solver bench-papers  ## every benchmark (days)
 
 bench-solver: $(READY)  ## Gauss-Newton against Adam
 	$(BIN)/python benchmarks/solver.py
@@ -115,9 +115,6 @@ bench-cold: $(BENCH)  ## seconds from the start of a process to its suggestions,
 
 bench-latency: $(BENCH)  ## seconds and memory of a suggestion from 50 to 10,000 observations (an hour)
 	$(BIN)/python benchmarks/latency.py
-
-bench-results: $(BENCH)  ## run what docs/results.md shows (resumable) and write it again
-	$(BIN)/python benchmarks/results_page.py
 
 bench-papers: $(BENCH)  ## run what docs/papers.md shows (days, resumable) and write it again
 	$(BIN)/python benchmarks/papers.py

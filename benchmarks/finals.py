@@ -1,9 +1,9 @@
 """What each run reached, one line a run: small enough to keep with the program.
 
-    python benchmarks/finals.py cbo-literal      # take over what results/SUITE has
+    python benchmarks/finals.py auto-report      # take over what results/SUITE has
 
-Whole records are large and stay where they were made. The tables of docs/results.md need only what
-a run reached, in the end and at each step on its way, and runs on several machines can be put
+Whole records are large and stay where they were made. The tables of the pages need only what a run
+reached, in the end and at each step on its way, and runs on several machines can be put
 together here. A run that is in both counts as it was made last. `steps` are pairs of an evaluation
 and the regret from there on, as in "1:20.3 7:4.1". `mean_regret` is R_T/T, the cumulative regret
 over the number of evaluations, empty where it is not known.

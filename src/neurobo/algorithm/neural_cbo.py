@@ -97,7 +97,9 @@ class NeuralCBO:
         (equation 4.2). Networks see the box; no trust region, no cautious suggestions and no warped
         constraints. The width is the budget T in the text: give `width=T`, here 100. Where no point
         satisfies the bounds the authors' program takes a random one, ours the likeliest to be
-        feasible.
+        feasible. Not reproduced: output weights of -1 and 1 that are never trained (ours are
+        normal, and trained), inputs that are not divided by √d (the text's prior variance is d
+        times ours), the bounds' margin for finite networks, ℰ(m), of which only the order is known.
         """
         settings: dict[str, Any] = {
             "width": 100, "depth": 2, "activation": "relu", "gamma": (1.0, 0.0), "noise": 1.0,

@@ -77,6 +77,8 @@ class NeuralGreedy(NetworkSampling):
         The paper tunes γ in [0.5, 5] for each problem by its regret; here leaving one observation
         out chooses it from that range. Its 10 descents from random points are our search, with
         gradients. Its start is `n_startup_trials="paper"`, in the thesis with `start="lhs"`.
+        The output has a bias, as in appendix B; in appendix F.2 that bias begins at 0. Adam's
+        learning rate counts in NTK parameterisation, F.2 has the standard one.
         """
         settings: dict[str, Any] = {
             "width": 5000, "depth": 1, "activation": "tanh", "gamma": "grid", "noise": 0.0,

@@ -82,6 +82,8 @@ class Problem:
     """Differential equations that the function obeys, in the space's own coordinates."""
     pool: Callable[[], Mapping[str, np.ndarray]] | None = None
     """Features of the candidates that an integer parameter counts, loaded when asked for."""
+    start: Callable[[int], Sequence[Params]] | None = None
+    """The points that runs with a seed begin with, where published ones did."""
     noisy: bool = False
     batch: int = 1
     """Points that are evaluated at the same time."""

@@ -7,7 +7,7 @@ import platform
 import resource
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -58,7 +58,8 @@ def run_on(
             pool=None if problem.pool is None else problem.pool(),
         )
     )
-    start = start_design(space, job.n_start, job.seed)
+    published = () if problem.start is None else problem.start(job.seed)
+    start = start_design(space, job.n_start, job.seed, published)
     points: list[Params] = []
     outcomes: list[Evaluation] = []
     clock = _Clock()
@@ -110,10 +111,11 @@ def run_on(
     )
 
 
-def start_design(space: Space, n: int, seed: int) -> list[Params]:
-    """The first points of every method's run with this seed: Sobol, no point twice."""
-    points: list[Params] = []
-    for number in range(n):
+def start_design(space: Space, n: int, seed: int, published: Sequence[Params] = ()) -> list[Params]:
+    """The first points of every method's run with this seed: those that published runs began with,
+    then Sobol, no point twice."""
+    points = list(published[:n])
+    for number in range(len(points), n):
         taken = space.encode(points)
         x = start_point(space, taken, design="sobol", size=n, seed=seed, number=number)
         points.append(space.decode(x))

@@ -46,6 +46,20 @@ GOOD: dict[str, tuple[Params, float]] = {
         },
         0.15,
     ),
+    "cnn-digits-9": (
+        {
+            "learning_rate": 0.01,
+            "weight_decay": 1e-4,
+            "channels": 8,
+            "kernel": 3,
+            "layers": 2,
+            "activation": "relu",
+            "pooling": "max",
+            "optimiser": "adam",
+            "batch_size": 32,
+        },
+        0.08,
+    ),
     "mlp-digits-9": (
         {
             "learning_rate": 0.01,
@@ -64,11 +78,17 @@ GOOD: dict[str, tuple[Params, float]] = {
 """A setting that people would try first, and an error that it should stay below."""
 
 
+NAMES = [
+    pytest.param(name, marks=[pytest.mark.peers] if name.startswith("cnn") else []) for name in GOOD
+]
+"""Convolutions need torch."""
+
+
 def value(it: Problem, params: Params, seed: int = 0) -> float:
     return it.evaluate(params, np.random.default_rng(seed)).value
 
 
-@pytest.mark.parametrize("name", GOOD)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_sensible_setting_does_well_and_has_one_value(name: str) -> None:
     it, (params, limit) = problem(name), GOOD[name]
     found = value(it, params)
@@ -76,7 +96,7 @@ def test_a_sensible_setting_does_well_and_has_one_value(name: str) -> None:
     assert value(it, params, seed=1) == found
 
 
-@pytest.mark.parametrize("name", GOOD)
+@pytest.mark.parametrize("name", NAMES)
 def test_settings_matter(name: str) -> None:
     it, (params, _) = problem(name), GOOD[name]
     cheap = {"n_estimators": 5 if name == "forest-diabetes-6" else 10, "epochs": 5, "width": 8}
@@ -94,9 +114,10 @@ def test_the_ends_of_the_learning_rates_do_not_diverge() -> None:
 def test_the_mixes_are_those_of_the_paper() -> None:
     free = {it.name: int(it.space.continuous.sum()) for it in PROBLEMS}
     assert free == {
-        "forest-diabetes-6": 0, "forest-digits-6": 0, "boosting-cancer-9": 4, "mlp-digits-9": 2,
+        "forest-diabetes-6": 0, "forest-digits-6": 0, "boosting-cancer-9": 4, "cnn-digits-9": 2,
+        "mlp-digits-9": 2,
     }  # fmt: skip
-    assert [it.dim for it in PROBLEMS] == [6, 6, 9, 9]
+    assert [it.dim for it in PROBLEMS] == [6, 6, 9, 9, 9]
     assert all(it.kinds == {"mixed"} and not it.noisy for it in PROBLEMS)
 
 

@@ -11,16 +11,20 @@ from neurobo.bench.problems.control import (
     GOAL,
     HALF_WIDTH,
     HEURISTIC,
+    OBSTACLES,
     START,
     blocked,
     lander_action,
-    obstacles,
     route,
 )
+from neurobo.bench.run_one import start_design
 from neurobo.errors import InvalidInput
 from neurobo.space.search_space import Params
 
 LANDER, ROVER, PUSHING = map(problem, ["lunar-lander-12", "rover-20", "robot-pushing-14"])
+FIRST = [0.548814, 0.978618, 0.359508]
+"""Of the authors' first run."""
+AUTHORS_BOXES = [(0.11353145, 0.17251116), (0.37418262, 0.69210095)]
 STRAIGHT = np.linspace(START, GOAL, 12)[1:-1].ravel()
 
 
@@ -70,11 +74,25 @@ def test_a_route_passes_its_points() -> None:
         assert np.linalg.norm(places - point, axis=1).min() < 0.02
 
 
+def test_runs_of_the_lander_begin_as_the_published_ones() -> None:
+    """With the 20 points of one of the authors' five runs, whatever the seed."""
+    assert LANDER.start is not None
+    runs = [LANDER.start(seed) for seed in range(1000, 1006)]
+    assert [len(points) for points in runs] == [20] * 6
+    assert runs[5] == runs[0] != runs[1]
+    first = LANDER.space.point(runs[0][0])
+    np.testing.assert_allclose(first[:3], FIRST, atol=1e-6)
+    begun = start_design(LANDER.space, 22, 1000, runs[0])
+    assert begun[:20] == runs[0]
+    assert len({tuple(p.values()) for p in begun}) == 22
+    assert start_design(LANDER.space, 8, 1000, runs[0]) == runs[0][:8]
+
+
 def test_obstacles_block() -> None:
-    middles = obstacles()
-    assert middles.shape == (30, 2)
-    assert blocked(middles).all()
-    assert blocked(middles[:1] + 0.9 * HALF_WIDTH).all()
+    assert OBSTACLES.shape == (30, 2)
+    np.testing.assert_array_equal(OBSTACLES[[0, -1]], AUTHORS_BOXES)
+    assert blocked(OBSTACLES).all()
+    assert blocked(OBSTACLES[:1] + 0.9 * HALF_WIDTH).all()
     assert blocked(np.array([[0.5, 1.01], [-0.01, 0.5]])).all()
     assert not blocked(np.array([START, GOAL])).any()
 

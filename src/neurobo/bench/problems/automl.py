@@ -21,6 +21,7 @@ from neurobo.space.search_space import Params, SpaceLike
 from neurobo.training.blas_threads import one_blas_thread
 
 FOLDS = 3
+CNN_EPOCHS = 8
 IMAGES = 900
 """How many of the 1797 digits models are tuned on."""
 SOURCE = "after Dai et al. 2022, Sample-Then-Optimize Batch Neural Thompson Sampling, 5.2"
@@ -101,6 +102,55 @@ def _network(p: Params) -> float:
     return wrong / len(targets)
 
 
+def _convolutional(p: Params) -> float:
+    """The share of images that are misread."""
+    inputs, targets = (values[:IMAGES] for values in _data("digits"))
+    wrong = 0
+    for train, test in _folds(targets):
+        read = convolutional_reader(p, inputs[train] / 16, targets[train])
+        wrong += int(np.sum(read(inputs[test] / 16) != targets[test]))
+    return wrong / len(targets)
+
+
+def convolutional_reader(
+    p: Params, inputs: Inputs, targets: Int[np.ndarray, " n"]
+) -> Callable[[Inputs], Int[np.ndarray, " m"]]:
+    """A trained network of convolutions and one linear layer; all chance has a seed of its own."""
+    torch = require("torch")
+    nn = torch.nn
+    activation = {"relu": nn.ReLU, "tanh": nn.Tanh, "elu": nn.ELU}[p["activation"]]
+    pooling = {"max": nn.MaxPool2d, "mean": nn.AvgPool2d}[p["pooling"]]
+    optimiser = {"adam": torch.optim.Adam, "rmsprop": torch.optim.RMSprop, "sgd": torch.optim.SGD}
+    parts, channels = [], 1
+    for _ in range(p["layers"]):  # each halves the image: 8, 4, 2 pixels a side
+        conv = nn.Conv2d(channels, p["channels"], p["kernel"], padding="same")
+        parts += [conv, activation(), pooling(2)]
+        channels = p["channels"]
+    net = nn.Sequential(*parts, nn.Flatten(), nn.Linear(channels * (8 >> p["layers"]) ** 2, 10))
+    chance = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for weight in net.parameters():
+            size = weight[0].numel() ** -0.5 if weight.ndim > 1 else 0.0
+            weight.copy_(size * torch.randn(weight.shape, generator=chance))
+    x = torch.tensor(inputs, dtype=torch.float32).reshape(-1, 1, 8, 8)
+    y = torch.tensor(targets)
+    steps = optimiser[p["optimiser"]](
+        net.parameters(), lr=p["learning_rate"], weight_decay=p["weight_decay"]
+    )
+    for _ in range(CNN_EPOCHS):
+        for batch in torch.randperm(len(x), generator=chance).split(p["batch_size"]):
+            steps.zero_grad()
+            nn.functional.cross_entropy(net(x[batch]), y[batch]).backward()
+            steps.step()
+
+    def read(images: Inputs) -> Int[np.ndarray, " m"]:
+        with torch.no_grad():
+            given = torch.tensor(images, dtype=torch.float32).reshape(-1, 1, 8, 8)
+            return np.asarray(net(given).argmax(1))
+
+    return read
+
+
 def tuning(
     name: str,
     summary: str,
@@ -164,6 +214,23 @@ PROBLEMS = (
             "loss": categorical(["log_loss", "exponential"]),
         },
         budget=100,
+    ),
+    tuning(
+        "cnn-digits-9",
+        f"small convolutional network on {IMAGES} images of digits: cross-validated share misread",
+        _convolutional,
+        {
+            "learning_rate": float_range(1e-4, 0.1, log=True),
+            "weight_decay": float_range(1e-6, 0.1, log=True),
+            "channels": categorical([4, 8, 16]),
+            "kernel": categorical([1, 3, 5]),
+            "layers": categorical([1, 2]),
+            "activation": categorical(["relu", "tanh", "elu"]),
+            "pooling": categorical(["max", "mean"]),
+            "optimiser": categorical(["adam", "rmsprop", "sgd"]),
+            "batch_size": categorical([32, 64, 128]),
+        },
+        budget=50,
     ),
     tuning(
         "mlp-digits-9",
