@@ -110,7 +110,7 @@ def next_points(
                     count=min(share, len(numbers) - i),
                 )  # fmt: skip
                 member = decision.member
-        points = [space.decode(x) for x in found]  # 6 decode
+        points = space.decode_all(found)  # 6 decode
         proposals += [Proposal(point, member) for point in points]
         if len(proposals) < len(numbers):
             trials = trials.with_pending(space, points)
@@ -147,7 +147,7 @@ def compile_ahead(space: Space, plan: Plan) -> None:
     def suggest() -> None:
         rng = np.random.default_rng(0)
         x = space.from_unit(rng.random((plan.n_start + REHEARSED, space.n_parameters)))
-        points = [space.decode(row) for row in x]
+        points = space.decode_all(x)
         values = np.mean((x - 0.3) ** 2, axis=1).tolist()
         for n in range(plan.n_start, plan.n_start + REHEARSED):
             next_point(space, Trials(points[:n], values[:n]).repeatable(), plan, n)

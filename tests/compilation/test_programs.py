@@ -235,6 +235,44 @@ def test_memory_holds_a_limited_number(
     assert len(made) == 5  # the first is read from disk
 
 
+def test_a_program_that_is_seldom_called_leaves_if_it_is_on_disk(
+    folder: Path, made: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def twice(x: Array) -> Array:
+        return 2 * x
+
+    monkeypatch.setattr(programs, "SELDOM", 5)
+    _applied(B, twice)  # not on disk
+    _power(np.ones(1, np.float32), 2)
+    for _ in range(5):
+        _solved(A, B)
+    assert _in_memory() == ["_applied", "_power", "_solved"]
+    _solved(A, B)
+    assert _in_memory() == ["_applied", "_solved"]
+    np.testing.assert_allclose(_power(np.ones(1, np.float32), 2)["power"], 1.0)
+    _applied(B, twice)
+    assert made == ["_applied", "_power", "_solved"]  # nothing twice
+
+
+@pytest.mark.parametrize("lost", ["switched off", "removed"])
+def test_a_program_that_is_nowhere_on_disk_stays(
+    lost: str, folder: Path, made: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(programs, "SELDOM", 5)
+    if lost == "switched off":
+        monkeypatch.setenv(disk.VARIABLE, "off")
+    _power(np.ones(1, np.float32), 2)
+    for path in folder.iterdir() if lost == "removed" else ():
+        path.unlink()
+    for _ in range(12):
+        _solved(A, B)
+    assert _in_memory() == ["_power", "_solved"]
+
+
+def _in_memory() -> list[str]:
+    return sorted(key.function.rpartition(":")[2] for key in programs._entries)  # type: ignore[attr-defined]
+
+
 def test_the_folder_has_a_limited_size(tmp_path: Path) -> None:
     for i in range(6):
         path = tmp_path / str(i)

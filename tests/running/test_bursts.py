@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any, Self
@@ -213,15 +214,59 @@ def test_a_stock_is_filled_together() -> None:
     run.suggesting, run.evaluating = [1.0], [5.0]  # 20 evaluations end while one burst is chosen
     for name in range(100):
         workers.start(np.zeros(3), name)
-    assert run._stock() == 20
-    assert run._wanted() == 20
+    assert run._stock() == 40
+    assert run._wanted() == 40
     some = (study.ask(), dict[str, float]())
-    run.ready = [some] * 10
-    assert run._wanted() == 0  # half of it is there
-    run.ready = [some] * 9
-    assert run._wanted() == 11
+    run.ready = [some] * 20
+    assert run._wanted() == 0  # half of it is there: as many as end meanwhile
+    run.ready = [some] * 19
+    assert run._wanted() == 21
     workers.finished(0)
-    assert run._wanted() == 111
+    assert run._wanted() == 121
+
+
+def test_free_workers_get_what_is_ready_while_others_are_chosen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Workers whose evaluations end only while points are being chosen."""
+    workers, space, still = Ended(30), Space.of(BOX), {"running": True}
+    finished = workers.finished
+
+    def none_yet(timeout: float | None = None) -> dict[int, Outcome]:
+        return {} if still["running"] else finished(timeout)
+
+    monkeypatch.setattr(workers, "finished", none_yet)
+    study = optuna.create_study(sampler=NeuroSampler(FAST, seed=0, search_space=space))
+    run = Run(space, LocalBackend(study, space, 0), workers, 200, 1)
+    run._ask(60)
+    assert (len(run.running), len(run.ready)) == (30, 30)
+    begun: list[int] = []
+
+    def prepare(self: NeuroSampler, study: Any, numbers: Any) -> None:
+        assert threading.current_thread() is not threading.main_thread()
+        still["running"] = False
+        while run.ready[0][1]:
+            time.sleep(0.001)  # until the main thread has begun what was ready
+        begun.append(len(run.running))
+
+    monkeypatch.setattr(NeuroSampler, "prepare", prepare)
+    run._ask(20)
+    assert begun == [60]
+    assert len(run.evaluating) == len(run.arrived) >= 30
+
+
+def test_what_goes_wrong_while_points_are_chosen_together_is_raised(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def prepare(self: NeuroSampler, study: Any, numbers: Any) -> None:
+        raise ZeroDivisionError("no reason")
+
+    monkeypatch.setattr(NeuroSampler, "prepare", prepare)
+    with pytest.raises(ZeroDivisionError, match="no reason"):
+        neurobo.minimize(
+            lambda x: float(x @ x), BOX, 40, algorithm=FAST, seed=0, workers=20, threads=True,
+            progress=False,
+        )  # fmt: skip
 
 
 def test_points_of_a_burst_are_stored_without_a_look_at_each_other(

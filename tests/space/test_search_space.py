@@ -93,8 +93,9 @@ def test_every_way_to_make_a_point_gives_a_valid_one(space: Space, seed: int) ->
     made.append(space.mutate(base, rng, np.full(len(base), 0.3), np.ones(len(base))))
     for x in made:
         np.testing.assert_allclose(space.snap(x), x, atol=1e-9)
-        for row in x:
-            params = space.decode(row)
+        decoded = space.decode_all(x)
+        assert repr(decoded) == repr([space.decode(row) for row in x])
+        for params in decoded:
             assert space.contains(params), params
             assert all(type(v) in (float, int, str, bool, type(None)) for v in params.values())
 

@@ -144,7 +144,7 @@ def _chosen(space: Space, name: str | None) -> str:
 def _line(space: Space, name: str, through: Mapping[str, Any], points: int) -> list[Params]:
     """Points of the space along one parameter."""
     column = np.linspace(-1, 1, points)[:, None]
-    values = [space.parameters[name].decode(row) for row in column]
+    values = space.parameters[name].decode(column)
     return [{**through, name: value} for value in dict.fromkeys(values)]
 
 

@@ -121,7 +121,7 @@ class Surrogate:
         else:
             column = np.linspace(-1, 1, points)[:, None]
             # With the point's own value: a valley may be narrower than the grid.
-            values = sorted({*(parameter.decode(row) for row in column), through[name]})
+            values = sorted({*parameter.decode(column), through[name]})
         mean, sd = self.at([{**through, name: value} for value in values])
         log = bool(getattr(self.space.distributions[name], "log", False))
         return Slice(name, values, mean, sd, log, not isinstance(parameter, Category | Ordered))

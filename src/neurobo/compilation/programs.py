@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import ctypes
 import inspect
+import itertools
 import pickle
 import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from functools import cache, update_wrapper, wraps
+from itertools import takewhile
 from typing import Any, NamedTuple, overload
 
 import jax
@@ -25,9 +27,13 @@ from neurobo.compilation import ahead, disk
 from neurobo.compilation.fingerprint import Unstable, fingerprint
 
 MOST = 40
-"""Programs in memory, up to four megabytes each; the least recently used leave first. A study uses
-about 25 at a time, and others for each padded size of its observations: 400 trials of `auto` in six
-dimensions ask for 90, and with 32 places only 3 of them are loaded twice."""
+"""Programs in memory, of one to ten megabytes each; the least recently used leave first. A study
+uses about 25 at a time, and others for each padded size of its observations: 400 trials of `auto`
+in six dimensions ask for 90, and with 32 places only 3 of them are loaded twice."""
+SELDOM = 2000
+"""A program that was not among so many calls of programs leaves as well, if it is on disk: those of
+a size that the observations have outgrown, or of a rare refit. A suggestion makes ten to some
+hundred calls; to load a program takes a twentieth of a second."""
 _DEVICE = "jax_default_device"
 _SETTINGS = (
     "jax_enable_x64", _DEVICE, "jax_default_matmul_precision",
@@ -55,9 +61,14 @@ class _Entry:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.program: Callable[..., Any] | None = None
+        self.used = 0
+        """The number of its last call."""
+        self.name: str | None = None
+        """On disk, if it may be there."""
 
 
 _entries: OrderedDict[Hashable, _Entry] = OrderedDict()
+_calls = itertools.count()
 _lock = threading.Lock()
 
 
@@ -111,20 +122,19 @@ class Compiled:
         with _lock:
             entry = _entries.setdefault(key, _Entry())
             _entries.move_to_end(key)
-            full = len(_entries) > MOST
-            if full:
-                _entries.popitem(last=False)
+            entry.used = next(_calls)
+            left = _drop_unused(entry.used)
         if entry.program is None:
             with entry.lock:
                 if entry.program is None:
-                    entry.program = self._made(key, leaves)
-                    if full:
-                        _trim()
+                    entry.name = _name_on_disk(key)
+                    entry.program = self._made(key, entry.name, leaves)
+        if left:
+            _trim()
         return entry.program
 
-    def _made(self, key: _Key, leaves: list[Any]) -> Callable[..., Any]:
+    def _made(self, key: _Key, name: str | None, leaves: list[Any]) -> Callable[..., Any]:
         ahead.check_wanted()
-        name = _name_on_disk(key)
         found = None if name is None else _load(name, len(leaves))
         if found is None:
             found = self._compile(key, leaves)
@@ -141,6 +151,20 @@ class Compiled:
             return self._function(*args, **kwargs, **dict(key.fixed))
 
         return jax.jit(run).lower(*leaves).compile()
+
+
+def _drop_unused(now: int) -> bool:
+    """Whether a program has left; the lock must be held."""
+    left = len(_entries) > MOST
+    if left:
+        _entries.popitem(last=False)
+    for key, entry in list(takewhile(lambda e: now - e[1].used > SELDOM, _entries.items())):
+        if entry.name is not None and disk.read(entry.name) is None:
+            entry.name = None  # it would have to be compiled again
+        if entry.name is not None:
+            del _entries[key]
+            left = True
+    return left
 
 
 @cache

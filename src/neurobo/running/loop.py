@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 
 import numpy as np
@@ -31,6 +33,8 @@ SINGLY = 8
 """Up to so many points are chosen one after the other, each with the others before it in mind."""
 BURST = 512
 """More points than this are not chosen together."""
+LOOK = 0.02
+"""Seconds between two looks at the workers while points are chosen together."""
 Callback = Callable[[Study, FrozenTrial], None]
 AHEAD = 0.05
 """A suggestion is made while all workers are busy, if making one takes more than this share of an
@@ -58,6 +62,8 @@ class Run:
         """Trials by number, and when they began."""
         self.arrived: dict[int, Outcome] = {}
         """Results by number that are not told yet."""
+        self._gathering = threading.Lock()
+        """A thread that waits for the storage gathers results, too."""
         self.left_to_ask = 0
         """Of the current batch."""
         self.suggesting: list[float] = []
@@ -151,14 +157,16 @@ class Run:
 
     def _stock(self) -> int:
         """How many points to have ready while all workers are busy: as many as evaluations end
-        while the next ones are chosen."""
+        while the next ones are chosen; twice as many if they are chosen together, which begins when
+        half of them are left."""
         if self.workers.count == 1 or not self.evaluating:
             return 0
         seconds = np.median(self.evaluating[-100:])
         choosing = np.median(self.suggesting[-10:])
         if choosing <= AHEAD * seconds and self.workers.count * choosing <= SINGLY * seconds:
             return 0
-        return min(self.workers.count, math.ceil(self.workers.count * choosing / seconds))
+        stock = math.ceil(self.workers.count * choosing / seconds)
+        return min(self.workers.count, 2 * stock if stock > SINGLY else stock)
 
     def _ask(self, wanted: int) -> bool:
         """Whether there was nothing left to ask for."""
@@ -175,16 +183,36 @@ class Run:
                 break
         new = [trial for trial, _ in self.ready[first:]]
         if len(new) > SINGLY and isinstance(study.sampler, NeuroSampler):
-            with deferred(), recent(study, JUST_READ):
-                study.sampler.prepare(study, [trial.number for trial in new])
-        for trial in new:
+            with deferred():
+                self._prepare([trial.number for trial in new])
+        for i, trial in enumerate(new):
             self._suggest(trial)
-            first_is_chosen = bool(self.ready and self.ready[0][1])
-            if self.batch == 1 and len(new) > SINGLY and first_is_chosen and self.workers.free:
-                self._begin()  # storing many points takes time, too
+            if self.batch == 1 and len(new) > SINGLY and i % SINGLY == 0:
+                self._keep_busy()  # storing many points takes time, too
         if new:
             self.suggesting.append(time.perf_counter() - began)
         return False
+
+    def _prepare(self, numbers: list[int]) -> None:
+        """Choose points together in a thread, which may take longer than an evaluation."""
+
+        def prepare() -> None:
+            with recent(self.study, JUST_READ):
+                self.study.sampler.prepare(self.study, numbers)  # type: ignore[attr-defined]
+
+        with ThreadPoolExecutor(1, thread_name_prefix="neurobo-prepare") as thread:
+            chosen = thread.submit(prepare)
+            while not wait([chosen], LOOK).done:
+                if self.batch == 1:
+                    self._keep_busy()
+            chosen.result()
+
+    def _keep_busy(self) -> None:
+        """Free workers get what is ready; the results that they leave are told later."""
+        if self.running:
+            self.gather(0)
+        while self.ready and self.ready[0][1] and self.workers.free:
+            self._begin()
 
     def _suggest(self, trial: Trial) -> None:
         self.left_to_ask -= 1
@@ -222,18 +250,21 @@ class Run:
 
     def gather(self, timeout: float | None) -> None:
         """Take the results of evaluations that have ended."""
-        self.arrived.update(self.workers.finished(timeout))
+        with self._gathering:
+            found = self.workers.finished(timeout)
+            now = time.perf_counter()
+            self.evaluating += [now - self.running[number][1] for number in found]
+            self.arrived.update(found)
 
     def keep_results(self, spool: Spool) -> None:
         """While the storage is away: results go on arriving and must not get lost."""
         if self.running:
             self.gather(0)
-        for number, outcome in self.arrived.items():
+        for number, outcome in list(self.arrived.items()):
             spool.keep(number, outcome)
 
     def _tell(self, number: int) -> FrozenTrial | None:
-        trial, began = self.running[number]
-        self.evaluating.append(time.perf_counter() - began)
+        trial, _ = self.running[number]
         told = self.backend.tell(trial, self.arrived[number])
         del self.arrived[number], self.running[number]
         return told

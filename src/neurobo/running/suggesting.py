@@ -8,7 +8,13 @@ from typing import Any
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
 from optuna.trial import Trial
 
-from neurobo.integrations.optuna.compat import bundled, recent
+from neurobo.integrations.optuna.compat import (
+    bundled,
+    chosen_together,
+    recent,
+    store_params,
+)
+from neurobo.space.distributions import only_value
 from neurobo.space.search_space import Params, Space
 
 JUST_READ = 0.5
@@ -19,7 +25,12 @@ it is stored."""
 def suggest_all(trial: Trial, space: Space) -> Params:
     """A value for every parameter, from what was read last; they are stored together."""
     with recent(trial.study, JUST_READ), bundled(trial.study):
-        return space.asked(partial(ask, trial))
+        chosen = chosen_together(trial, space.distributions)
+        if chosen is None:
+            return space.asked(partial(ask, trial))
+        params = space.asked(lambda name, d: only_value(d) if d.single() else chosen[name])
+        store_params(trial, params, {name: space.distributions[name] for name in params})
+        return params
 
 
 def ask(trial: Trial, name: str, distribution: BaseDistribution) -> Any:

@@ -81,9 +81,10 @@ class Numeric:
         assert self.step is not None
         return round((value - self.distribution.low) / self.step)
 
-    def decode(self, row: Float[np.ndarray, " width"]) -> float | int:
-        value = float(self.in_units(np.asarray(row))[0])
-        return round(value) if isinstance(self.distribution, IntDistribution) else value
+    def decode(self, x: Matrix) -> list[float] | list[int]:
+        values: list[float] = self.in_units(x[:, 0]).tolist()
+        whole = isinstance(self.distribution, IntDistribution)
+        return list(map(round, values)) if whole else values
 
     def snap(self, x: Matrix) -> Matrix:
         if self.step is None:
@@ -153,8 +154,8 @@ class Category:
     def encode(self, values: Sequence[Any]) -> Matrix:
         return self.nth(np.array([self.place(v) for v in values], dtype=int))
 
-    def decode(self, row: Float[np.ndarray, " width"]) -> Any:
-        return self.distribution.choices[int(np.argmax(row))]
+    def decode(self, x: Matrix) -> list[Any]:
+        return [self.distribution.choices[i] for i in self.places(x)]
 
     def snap(self, x: Matrix) -> Matrix:
         return self.nth(np.argmax(x, axis=1))
@@ -207,8 +208,8 @@ class Ordered:
     def encode(self, values: Sequence[Any]) -> Matrix:
         return self.nth(np.array([self.place(v) for v in values], dtype=int))
 
-    def decode(self, row: Float[np.ndarray, " width"]) -> Any:
-        return self.distribution.choices[int(self._index.decode(row))]
+    def decode(self, x: Matrix) -> list[Any]:
+        return [self.distribution.choices[i] for i in self.places(x)]
 
     def snap(self, x: Matrix) -> Matrix:
         return self._index.snap(x)

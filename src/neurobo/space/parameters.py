@@ -90,8 +90,8 @@ class Fixed:
     def encode(self, values: Sequence[Any]) -> Matrix:
         return self.parameter.encode(values)
 
-    def decode(self, row: Float[np.ndarray, " width"]) -> Any:
-        return self.value
+    def decode(self, x: Matrix) -> list[Any]:
+        return [self.value] * len(x)
 
     def snap(self, x: Matrix) -> Matrix:
         return np.tile(self._row, (len(x), 1))

@@ -253,20 +253,23 @@ class Space(Columns):
 
     def decode(self, x: Float[np.ndarray, " columns"]) -> Params:
         """The active parameters of an encoded point."""
-        active = self.conditions.active(x[None])
-        free = {
-            name: parameter.decode(x[columns])
-            for (name, parameter), columns in zip(
-                self.parameters.items(), self.columns.values(), strict=True
-            )
-        }
-        if self.feasible is not None:
-            free = self.feasible.settle(free)
-        return {
-            n: self._single[n] if n in self._single else free[n]
-            for n in self.distributions
-            if n not in active or active[n][0]
-        }
+        return self.decode_all(x[None])[0]
+
+    def decode_all(self, x: Matrix) -> list[Params]:
+        """The active parameters of encoded points."""
+        active = self.conditions.active(x)
+        columns = {n: p.decode(x[:, self.columns[n]]) for n, p in self.parameters.items()}
+        points = []
+        for i in range(len(x)):
+            free = {name: values[i] for name, values in columns.items()}
+            if self.feasible is not None:
+                free = self.feasible.settle(free)
+            points.append({
+                n: self._single[n] if n in self._single else free[n]
+                for n in self.distributions
+                if n not in active or active[n][i]
+            })  # fmt: skip
+        return points
 
     def by_index(self, index: Int[np.ndarray, " n"]) -> Matrix:
         """The points of a finite space, counted from 0 in mixed radix."""

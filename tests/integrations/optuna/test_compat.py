@@ -7,11 +7,13 @@ import ast
 import importlib
 import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import optuna
 import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.exceptions import UpdateFinishedTrialError
 from optuna.samplers import BaseSampler
 from optuna.storages import BaseStorage
 from optuna.study import Study
@@ -21,6 +23,8 @@ import neurobo
 from neurobo.integrations.optuna import compat, shared_storage, tables
 from neurobo.integrations.optuna.outage import Outage
 from neurobo.integrations.optuna.shared_storage import SharedStorage
+from neurobo.running.suggesting import ask, suggest_all
+from neurobo.space.search_space import Params, Space
 
 SOURCE = Path(neurobo.__file__).parent
 PRIVATE = [Path(str(module.__file__)) for module in (compat, shared_storage, tables)]
@@ -29,8 +33,8 @@ PRIVATE = [Path(str(module.__file__)) for module in (compat, shared_storage, tab
 ATTRIBUTES = {
     "study": {"_storage", "_study_id", "_stop_flag", "_thread_local"},
     "study._thread_local": {"in_optimize_loop", "cached_all_trials"},
-    "trial": {"_trial_id"},
-    "t": {"_trial_id"},
+    "trial": {"_cached_frozen_trial", "_fixed_params", "_trial_id"},
+    "storage": {"_lock", "_set_trial", "_studies"},
 }
 """Private attributes in use, by the object that has them."""
 INHERITED = {
@@ -105,13 +109,13 @@ def test_the_cached_storage_still_has_what_ours_inherits() -> None:
 def test_optuna_still_has_a_private_attribute(thing: str, name: str) -> None:
     study = optuna.create_study()
     trial = study.ask()
-    objects: dict[str, list[object]] = {
-        "study": [study],
-        "study._thread_local": [study._thread_local],
-        "trial": [trial, study.get_trials()[0]],
-        "t": [study.get_trials()[0]],
+    objects: dict[str, object] = {
+        "study": study,
+        "study._thread_local": study._thread_local,
+        "trial": trial,
+        "storage": study._storage,
     }
-    assert all(hasattr(one, name) for one in objects[thing])
+    assert hasattr(objects[thing], name)
 
 
 def test_optuna_still_has_the_private_modules_and_loggers() -> None:
@@ -130,6 +134,46 @@ def test_optuna_keeps_queued_points_and_constraints_where_compat_looks() -> None
     assert compat.enqueued_params(study.get_trials()[0]) == {"x": 0.5}
     compat.finish_trial(study, trial, TrialState.COMPLETE, [1.0], constraints={"heat": -1.0})
     assert study.get_trials()[0].constraints == {"heat": -1.0}
+
+
+def _asked_by_optuna(trial: Trial, space: Space) -> Params:
+    return space.asked(partial(ask, trial))
+
+
+def test_parameters_stored_together_are_those_that_optuna_stores_one_by_one() -> None:
+    space = Space.of({
+        "x": (0.0, 1.0), "n": IntDistribution(1, 9), "c": CategoricalDistribution(["a", "b"]),
+        "one": FloatDistribution(2.0, 2.0), "c2": neurobo.Conditional((0.0, 1.0), {"c": ["a"]}),
+    })  # fmt: skip
+    stored: list[list[FrozenTrial]] = []
+    for suggest in (suggest_all, _asked_by_optuna):
+        sampler = neurobo.NeuroSampler(seed=3, search_space=space)
+        study = optuna.create_study(sampler=sampler)
+        study.enqueue_trial({"x": 0.5})
+        for i in range(8):
+            trial = study.ask()
+            params = suggest(trial, space)
+            assert params == trial.params == study.get_trials()[i].params
+            study.tell(trial, float(i))
+        stored.append(study.get_trials())
+    assert stored[0][0].params["x"] == 0.5
+    for together, alone in zip(*stored, strict=True):
+        assert repr(together.params) == repr({name: alone.params[name] for name in together.params})
+        assert together.distributions == alone.distributions
+        assert together.system_attrs == alone.system_attrs
+
+
+def test_parameters_together_are_refused_where_optuna_refuses_them() -> None:
+    study = optuna.create_study()
+    distribution = FloatDistribution(0.0, 1.0)
+    first, second = study.ask(), study.ask()
+    compat.store_params(first, {"x": 0.5}, {"x": distribution})
+    with pytest.raises(ValueError, match="distribution"):
+        compat.store_params(second, {"x": "a"}, {"x": CategoricalDistribution(["a", "b"])})
+    assert study.get_trials()[1].params == {}
+    study.tell(first, 1.0)
+    with pytest.raises(UpdateFinishedTrialError):
+        compat.store_params(first, {"x": 0.25}, {"x": distribution})
 
 
 def test_a_study_can_be_stopped_only_while_it_is_stoppable() -> None:

@@ -161,12 +161,11 @@ def reserve(
     """Store the whole suggestion, so that other workers see it; False if another trial has the
     point. Trials of the numbers `known` do not; None: the point may be there twice."""
 
-    def is_free(trials: Sequence[FrozenTrial]) -> bool:
-        if known is None or len(trials) < len(known):  # numbers have no gaps: all are known
+    def is_free(trials: Collection[FrozenTrial]) -> bool:
+        if known is None or len(trials) <= len(known):  # numbers have no gaps: all are known
             return True
-        others = [
-            suggested(t) for t in trials if t.number not in known and VOID not in t.system_attrs
-        ]
+        new = (t for t in trials if t.number not in known and t.number != trial.number)
+        others = [suggested(t) for t in new if VOID not in t.system_attrs]
         taken = space.encode([one for one in others if space.contains(one)])
         near = np.abs(taken - space.encode([point])) <= space.tolerance
         return not np.any(np.all(near, axis=1))

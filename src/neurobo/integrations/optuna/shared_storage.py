@@ -13,7 +13,7 @@ import itertools
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from typing import Any
@@ -159,16 +159,15 @@ class SharedStorage(_CachedStorage):
         self,
         trial_id: int,
         system_attrs: Mapping[str, Any],
-        is_free: Callable[[Sequence[FrozenTrial]], bool],
+        is_free: Callable[[Collection[FrozenTrial]], bool],
     ) -> bool:
-        """Set attributes of a trial if `is_free` says so of all others. No other process does the
+        """Set attributes of a trial if `is_free` says so of all trials. No other process does the
         same meanwhile."""
         study_id, _ = self._trial_id_to_study_id_and_number[trial_id]
         with self._lock, self._backend.engine.begin() as connection:
             tables.lock_study(connection, study_id)
             self._take_changes(connection, study_id)
-            trials = self._studies[study_id].trials.values()
-            if not is_free([t for t in trials if t._trial_id != trial_id]):
+            if not is_free(self._studies[study_id].trials.values()):
                 return False
             tables.check_updatable(connection, trial_id)
             tables.put_attributes(connection, tables.SYSTEM, [trial_id], system_attrs)

@@ -61,6 +61,6 @@ def _over(found: Findings, name: str) -> Context:
         columns = parameter.nth(np.arange(int(parameter.count)))
     else:
         columns = parameter.from_unit(np.linspace(0, 1 - 1e-12, POINTS))
-    values = [parameter.decode(row) for row in columns]
+    values = parameter.decode(columns)
     best = [best_rest(found.space.holding({name: v}), found.tally, found.belief) for v in values]
     return Context(name, values, best)
