@@ -184,7 +184,7 @@ class Run:
         new = [trial for trial, _ in self.ready[first:]]
         if len(new) > SINGLY and isinstance(study.sampler, NeuroSampler):
             with deferred():
-                self._prepare([trial.number for trial in new])
+                self._prepare(study.sampler, [trial.number for trial in new])
         for i, trial in enumerate(new):
             self._suggest(trial)
             if self.batch == 1 and len(new) > SINGLY and i % SINGLY == 0:
@@ -193,12 +193,12 @@ class Run:
             self.suggesting.append(time.perf_counter() - began)
         return False
 
-    def _prepare(self, numbers: list[int]) -> None:
+    def _prepare(self, sampler: NeuroSampler, numbers: list[int]) -> None:
         """Choose points together in a thread, which may take longer than an evaluation."""
 
         def prepare() -> None:
             with recent(self.study, JUST_READ):
-                self.study.sampler.prepare(self.study, numbers)  # type: ignore[attr-defined]
+                sampler.prepare(self.study, numbers)
 
         with ThreadPoolExecutor(1, thread_name_prefix="neurobo-prepare") as thread:
             chosen = thread.submit(prepare)
