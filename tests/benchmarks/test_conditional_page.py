@@ -26,10 +26,11 @@ def conditional(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
     for name in ("finals", "scoreboard", "conditional"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     import conditional as module
+    import finals
 
-    monkeypatch.setattr(module.finals, "KEPT", tmp_path / "kept")
-    monkeypatch.setattr(module.finals, "RESULTS", tmp_path / "results")
-    module.finals.KEPT.mkdir()
+    monkeypatch.setattr(finals, "KEPT", tmp_path / "kept")
+    monkeypatch.setattr(finals, "RESULTS", tmp_path / "results")
+    finals.KEPT.mkdir()
     return module
 
 
