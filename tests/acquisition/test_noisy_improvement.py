@@ -101,7 +101,7 @@ def test_only_a_bowl_tells_the_middle_from_the_corners_if_all_is_noise(x64: None
     assert inside < corner
 
 
-def test_every_suggestion_has_truths_of_its_own(x64: None) -> None:
+def test_every_suggestion_has_samples_of_its_own(x64: None) -> None:
     data, key = Data.pad(X, Y), jax.random.key(0)
 
     def scores(noise: float, number: int) -> np.ndarray:
