@@ -73,14 +73,14 @@ def test_it_says_if_values_are_seen_through_a_logarithm(
     tmp_path: Path, some: tuple[np.ndarray, list[str]]
 ) -> None:
     file = read(tmp_path, space=SPACE, trials=30, top="")
-    bends = []
+    strengths = []
     for f in (_bowl, lambda x, y: np.exp(6 * _bowl(x, y))):
         study = optuna.create_study()
         _fill(file, study, *some, f)
         told = Findings.of(file, study).explanation
-        bends.append(told.bend)
-        assert ("logarithm" in " ".join(told.sentences())) == bool(told.bend)
-    assert bends[0] == 0.0 < (bends[1] or 0.0)
+        strengths.append(told.output_warping)
+        assert ("logarithm" in " ".join(told.sentences())) == bool(told.output_warping)
+    assert strengths[0] == 0.0 < (strengths[1] or 0.0)
 
 
 def test_it_says_which_parameters_are_stretched(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_it_says_which_parameters_are_stretched(tmp_path: Path) -> None:
         _fill(file, study, places, ["wide"] * 30, f)
         told = Findings.of(file, study).explanation
         said = " ".join(told.sentences())
-        assert set(told.stretched) == (set() if options else {"x"})
+        assert set(told.input_warping) == (set() if options else {"x"})
         assert ("`x` matters most near its lower end" in said) == (not options)
     json.dumps(told.as_dict())
 

@@ -44,10 +44,10 @@ class Explanation:
     """Of a portfolio's members."""
     radius: float | None
     """Of the trust region: the share of each numeric range that it spans."""
-    bend: float | None
+    output_warping: float | None
     """κ of the logarithm through which a portfolio sees the results, below 0 if from above; 0: as
     they are."""
-    stretched: dict[str, float]
+    input_warping: dict[str, float]
     """t of parameters that a portfolio warps, below 0 if from the upper end."""
     additive: float
     """By how much the log marginal likelihood prefers the additive kernel that a portfolio uses; 0:
@@ -76,8 +76,8 @@ class Explanation:
     def search(self) -> list[str]:
         """How the algorithm sees the results, and where it looks."""
         items = []
-        if self.bend:
-            more, fewer = ("good", "bad") if self.bend > 0 else ("bad", "good")
+        if self.output_warping:
+            more, fewer = ("good", "bad") if self.output_warping > 0 else ("bad", "good")
             items.append(
                 "The model is fitted to the results on a logarithmic scale, which explains them "
                 f"better: differences between {more} results count more than those between {fewer} "
@@ -88,7 +88,7 @@ class Explanation:
                 "The parameters do not seem to interact: the model is a sum of functions of one "
                 "parameter each."
             )
-        for name, t in self.stretched.items():
+        for name, t in self.input_warping.items():
             advice = " For a range above 0, set `log = true` in the study file." * (t > 0)
             items.append(
                 f"`{name}` matters most near its {'lower' if t > 0 else 'upper'} end: the model "
@@ -125,18 +125,20 @@ class Explanation:
                 f"with the highest marginal likelihood are σ_w = {w:.2g} and σ_b = {b:.2g}; the "
                 "larger they are, the rougher the function."
             )
-        if self.bend:
-            end = "the best result" if self.bend > 0 else "the 90 % quantile of the results"
+        if self.output_warping:
+            end = (
+                "the best result" if self.output_warping > 0 else "the 90 % quantile of the results"
+            )
             items.append(
                 f"Output warping: log(1 + κ z)/κ, where z is the distance from {end} in units of "
-                f"the median's, with κ = {abs(self.bend):g}."
+                f"the median's, with κ = {abs(self.output_warping):g}."
             )
         if self.additive:
             items.append(
                 "Additive kernel: its log marginal likelihood is higher than the joint kernel's by "
                 f"{self.additive:.1f}."
             )
-        for name, t in self.stretched.items():
+        for name, t in self.input_warping.items():
             span = float(f"{np.exp(abs(t)):.1g}")
             items.append(
                 f"Input warping: `{name}` as by the logarithm of a range of {span:,.0f} to 1."
@@ -151,9 +153,9 @@ def explain(tally: Tally, belief: Surrogate | None, algorithm: Algorithm) -> Exp
     middle = float(np.subtract(*np.quantile(values, [0.75, 0.25]))) if values else None
     if belief is None:
         return Explanation(work, None, None, {}, 0.0, None, None, {}, None, middle)
-    radius, bend, stretched, additive = None, None, dict[str, float](), 0.0
+    radius, output_warping, input_warping, additive = None, None, dict[str, float](), 0.0
     if isinstance(algorithm, Auto) and any(w.member in MEMBERS for w in work):
-        bend, stretched, additive = _seen(belief, algorithm)
+        output_warping, input_warping, additive = _seen(belief, algorithm)
         if any(MEMBERS[w.member].local for w in work if w.member in MEMBERS):
             with jax.enable_x64(True), one_blas_thread():
                 radius = algorithm.near(belief.data).radius
@@ -161,8 +163,8 @@ def explain(tally: Tally, belief: Surrogate | None, algorithm: Algorithm) -> Exp
     return Explanation(
         work=work,
         radius=radius,
-        bend=bend,
-        stretched=stretched,
+        output_warping=output_warping,
+        input_warping=input_warping,
         additive=additive,
         gamma=(w, b),
         noise_sd=belief.noise_sd,
@@ -190,10 +192,12 @@ def _seen(belief: Surrogate, auto: Auto) -> tuple[float, dict[str, float], float
     marginal likelihood prefers an additive kernel if that was chosen."""
     with jax.enable_x64(True), one_blas_thread():
         seen = auto.seen(belief.data)
-    warp, stretch = seen.warp, seen.stretch
+    warp, input_warp = seen.warp, seen.input_warp
     one = {name: at[0] for name, at in belief.columns().items() if len(at) == 1}
-    bends = {} if stretch is None else {name: stretch.strengths[at] for name, at in one.items()}
-    named = {name: t for name, t in bends.items() if abs(t) >= NAMED}
+    strengths = (
+        {} if input_warp is None else {name: input_warp.strengths[at] for name, at in one.items()}
+    )
+    named = {name: t for name, t in strengths.items() if abs(t) >= NAMED}
     additive = 0.0 if seen.kernel is None else seen.kernel.gain
     return 0.0 if warp is None else warp.warp.strength, named, additive
 

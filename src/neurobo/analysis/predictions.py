@@ -176,10 +176,10 @@ def surrogate(space: Space, tally: Tally, *, noisy: bool = False) -> Surrogate |
     data = replace(data, noisy=noisy)
     with jax.enable_x64(True), one_blas_thread():
         wide = NTKGP()
-        stretch = input_warping_for(data, wide.wide)
-        seen, start = (data, None) if stretch is None else (stretch(data), stretch.start)
+        input_warp = input_warping_for(data, wide.wide)
+        seen, start = (data, None) if input_warp is None else (input_warp(data), input_warp.start)
         posterior = replace(wide, start=start).posterior(jax.random.key(0), seen)
-        function = posterior if stretch is None else stretch.believed(posterior)
+        function = posterior if input_warp is None else input_warp.posterior(posterior)
     location, spread = units(values)
     location, spread = tally.sign * location, tally.sign * spread
     return Surrogate(space, data, posterior, function, location, spread, len(trials))

@@ -54,8 +54,8 @@ class InputWarping:
         """The same function of points that are not warped."""
         return WarpedFunction(function, jnp.asarray(self._strengths))
 
-    def believed(self, posterior: Posterior) -> Posterior:
-        """The belief about points that are not warped."""
+    def posterior(self, posterior: Posterior) -> Posterior:
+        """The posterior at points that are not warped."""
         return WarpedPosterior(posterior, jnp.asarray(self._strengths))
 
     @property

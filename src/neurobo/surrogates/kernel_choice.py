@@ -43,7 +43,7 @@ class KernelChoice:
 
 
 def kernel_for(
-    data: Data, warp: OutputWarping | None, stretch: InputWarping | None
+    data: Data, warp: OutputWarping | None, input_warp: InputWarping | None
 ) -> KernelChoice | None:
     """From the first observations, until there are half as many more. Additive networks see
     values as they are, joint ones as they are warped. None: the default."""
@@ -51,7 +51,7 @@ def kernel_for(
     if not 1 < columns <= marginal_likelihood.MANY or data.n < LEAST:
         return None
     rows = refit_schedule.even_share(refit_schedule.update_sizes(data.n, GROWTH)[-1], MOST)
-    seen = data if stretch is None else stretch(data)
+    seen = data if input_warp is None else input_warp(data)
     return _choose(seen.x[rows], data.values[rows], warp, noisy=data.noisy)
 
 

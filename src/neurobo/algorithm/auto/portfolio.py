@@ -70,14 +70,14 @@ class Seen(NamedTuple):
 
     data: Data
     warp: FittedWarping | None
-    stretch: InputWarping | None
+    input_warp: InputWarping | None
     kernel: KernelChoice | None = None
     """Of the NTK Gaussian process, if it is not the default."""
 
     @property
     def start(self) -> Logarithms | None:
         """Where the search for hyper-parameters begins: the last warping came with some."""
-        warping = self.stretch or self.warp
+        warping = self.input_warp or self.warp
         return None if warping is None else warping.start
 
 
@@ -86,7 +86,7 @@ class View(NamedTuple):
 
     data: Data
     algorithm: Algorithm
-    stretch: InputWarping | None
+    input_warp: InputWarping | None
 
 
 @options
@@ -155,39 +155,41 @@ class Auto:
         member, seen = team.members[name], self._seen(team, data)
         view = self._view(member.algorithm, data, seen)
         decision = view.algorithm.decide(key, view.data, number)
-        score = decision.score if view.stretch is None else view.stretch.of(decision.score)
+        score = decision.score if view.input_warp is None else view.input_warp.of(decision.score)
         region = self._near(data, seen) if member.local and data.n else decision.region
         return Decision(score, region, name)
 
     def _view(self, algorithm: Algorithm, data: Data, seen: Seen) -> View:
         if seen.kernel is None or not isinstance(algorithm, NTKGP):
-            return View(seen.data, warm_started(algorithm, seen.start), seen.stretch)
+            return View(seen.data, warm_started(algorithm, seen.start), seen.input_warp)
         wide = seen.kernel.wide
         chosen = replace(algorithm, activation=wide.activation, additive=wide.additive)
         # Original values: warping them would make parameters interact.
-        told = self._told(data)
-        return View(told if seen.stretch is None else seen.stretch(told), chosen, seen.stretch)
+        given = self._with_noise_option(data)
+        return View(
+            given if seen.input_warp is None else seen.input_warp(given), chosen, seen.input_warp
+        )
 
     def posterior(self, key: Array, data: Data) -> Posterior:
         """The posterior of the members that have one, in original units: for plots."""
-        view = self._believed(data)
+        view = self._closed_form(data)
         assert isinstance(view.algorithm, NTKGP | PINNBO)
         found = view.algorithm.posterior(key, view.data)
-        return found if view.stretch is None else view.stretch.believed(found)
+        return found if view.input_warp is None else view.input_warp.posterior(found)
 
     def sample(self, key: Array, data: Data, number: int) -> Function:
-        view = self._believed(data)
+        view = self._closed_form(data)
         assert isinstance(view.algorithm, NTKGP | PINNBO)
         found = view.algorithm.sample(key, view.data, number)
-        return found if view.stretch is None else view.stretch.of(found)
+        return found if view.input_warp is None else view.input_warp.of(found)
 
-    def _believed(self, data: Data) -> View:
+    def _closed_form(self, data: Data) -> View:
         """The closed-form surrogate of the original values."""
         if self.context.laws is not None:
             return View(data, PINNBO().with_laws(self.context.laws), None)
         seen = self.seen(data)
         if seen.kernel is None:
-            seen = self._stretched(self._told(data))
+            seen = self._with_input_warp(self._with_noise_option(data))
         return self._view(self._wide(data), data, seen)
 
     def _wide(self, data: Data) -> NTKGP:
@@ -212,28 +214,28 @@ class Auto:
     def _seen(self, team: Team, data: Data) -> Seen:
         if not team.warped:
             return Seen(data, None, None)
-        told = self._told(data)
-        warp = output_warping_for(told, WIDE) if self.warp else None
-        seen = self._stretched(told if warp is None else warp(told), warp)
+        given = self._with_noise_option(data)
+        warp = output_warping_for(given, WIDE) if self.warp else None
+        seen = self._with_input_warp(given if warp is None else warp(given), warp)
         if warp is not None and warp.warp.strength < 0:
             # A parameter that matters by its logarithm makes low values rare, as narrow wells do.
-            plain = self._stretched(told)
-            seen = seen if plain.stretch is None else plain
+            plain = self._with_input_warp(given)
+            seen = seen if plain.input_warp is None else plain
         return seen._replace(kernel=self._kernel(data, seen))
 
-    def _told(self, data: Data) -> Data:
+    def _with_noise_option(self, data: Data) -> Data:
         return replace(data, noisy=True) if self.noisy else data
 
-    def _stretched(self, data: Data, warp: FittedWarping | None = None) -> Seen:
+    def _with_input_warp(self, data: Data, warp: FittedWarping | None = None) -> Seen:
         plain = not self.input_warping or self.context.laws is not None or data.image is not None
         start = None if warp is None else warp.start
-        stretch = None if plain else input_warping_for(data, WIDE, start)
-        return Seen(data if stretch is None else stretch(data), warp, stretch)
+        input_warp = None if plain else input_warping_for(data, WIDE, start)
+        return Seen(data if input_warp is None else input_warp(data), warp, input_warp)
 
     def _kernel(self, data: Data, seen: Seen) -> KernelChoice | None:
         plain = not self.kernel or self.context.laws is not None or data.image is not None
         warp = None if seen.warp is None else seen.warp.warp
-        return None if plain else kernel_for(self._told(data), warp, seen.stretch)
+        return None if plain else kernel_for(self._with_noise_option(data), warp, seen.input_warp)
 
     def _team(self, data: Data) -> Team:
         if self.context.laws is not None:
