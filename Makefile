@@ -32,14 +32,17 @@ $(DOCS): $(READY)
 demo: $(READY)       ## optimise a real problem and print the best point
 	$(BIN)/neurobo demo
 
+# A file's tests meet in one process: they share what is compiled, and fixtures of a module.
+WHOLE_FILES := -n 2 --dist loadfile --no-loadscope-reorder
+
 test: $(READY)       ## lint, types and the default tests (a quarter to half an hour on two cores)
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest $(WHOLE_FILES)
 
 test-quick: $(READY)  ## lint, types and the tests that take little time, of every part (90 seconds)
-	$(BIN)/python -m pytest -n 2 --quick
+	$(BIN)/python -m pytest $(WHOLE_FILES) --quick
 
 durations: $(READY)  ## measure which tests `make test-quick` leaves out (a quarter of an hour)
-	$(BIN)/python -m pytest -n 2 --stopwatch
+	$(BIN)/python -m pytest $(WHOLE_FILES) --stopwatch
 
 test-peers: $(BENCH)  ## the tests that need the bench extra: real peers, COCO, simulators
 	$(BIN)/python -m pytest -n 2 -m peers

@@ -79,8 +79,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    long = durations.longer()
+    seconds = durations.of_files(long)
+    items.sort(key=lambda item: -seconds[durations.file(item.nodeid)])  # the order within stays
     if config.getoption("--quick"):
-        long = durations.longer()
         config.hook.pytest_deselected(
             items=[i for i in items if not durations.is_quick(i.nodeid, long)]
         )
