@@ -110,9 +110,7 @@ def test_learned_constraints_and_known_ones_go_together() -> None:
     def objective(p: Any) -> tuple[float, dict[str, float]]:
         return _hardness(p), {"brittle": p["tin"] - 0.3}
 
-    study = neurobo.minimize(
-        objective, ALLOY, 25, where=WHERE, algorithm="ntk-gp", seed=0, progress=False
-    )
+    study = neurobo.minimize(objective, ALLOY, 25, where=WHERE, seed=0, progress=False)
     points = [t.params for t in study.trials]
     assert _broken(ALLOY, WHERE, points) == []
     assert study.best_params["tin"] <= 0.3
