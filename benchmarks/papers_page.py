@@ -183,7 +183,7 @@ def result_table(runs: Runs) -> str:
     rows: list[list[Cell | str]] = []
     for name, methods in runs.groups.items():
         row: list[Cell | str] = [name, str(experiment.budgets[name])]
-        row += [experiment.theirs.get(name, "") for _ in theirs]
+        row += [experiment.theirs.get(name, "").partition(";")[0] for _ in theirs]
         near = contests.not_worse(methods) if len(methods) > 1 else set()
         for label in runs.methods:
             if label not in methods:
@@ -442,7 +442,7 @@ def published(runs: Runs) -> str:
     met = {
         name: tables.summary(runs.groups[name][experiment.ours])
         for name in experiment.published
-        if experiment.ours in runs.groups.get(name, {})
+        if len(runs.groups.get(name, {}).get(experiment.ours, {})) >= LEAST_SEEDS
     }
     if not met:
         return ""
