@@ -172,8 +172,8 @@ EXPERIMENTS = {
                 {name + wrapper: t for name, t in GREEDY_BUDGETS.items()},
                 "neural-greedy", "neural-greedy:paper", GREEDY_PEERS, _named(TABLE_52, wrapper),
                 published=_own(TABLE_52, wrapper), paper_start=True,
-                note=f"{GREEDY_THEIRS} The thesis says only that the noise's standard deviation is not more than "
-                "10 % of the range; that of its GP-EI hardly changes with it.",
+                note=f"{GREEDY_THEIRS} The thesis says only that the noise's standard deviation is "
+                "not more than 10 % of the range; that of its GP-EI hardly changes with it.",
             )
             for suffix, wrapper, level in (
                 ("", "+noise=0.1", "noise of 10 % of the range"),
