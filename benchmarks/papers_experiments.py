@@ -300,7 +300,9 @@ EXPERIMENTS = {
             "PINN-BO is better than all baselines.",
             PINN_BUDGETS, "pinn-bo", "pinn-bo:paper", PINN_PEERS,
             note="`pinn-bo:weight=0` does not use the law. Budgets of Drop-Wave, Michalewicz, "
-            "heat-1 and the beam are the authors', the others ours.",
+            "heat-1 and the beam are the authors', the others ours. Michalewicz' law, h · ∇f = f, "
+            "is homogeneous: between its nodes each interval keeps a free amplitude, so that few "
+            "evaluations cannot profit from it.",
         ),
         Experiment(
             "pinn-literal", PINN, "Figures 5.1 and 5.2 with the noise that the text states",
