@@ -7,6 +7,8 @@ sd/sqrt(N). With N = 800 the sd bound of 10 % is four standard errors, which by 
 
 from __future__ import annotations
 
+import math
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -15,7 +17,10 @@ import pytest
 from neurobo.data.observations import Data
 from neurobo.networks.infinite_width import kernels
 from neurobo.networks.mlp import MLP
+from neurobo.surrogates import draws
 from neurobo.surrogates.draws import Recipe, draw
+from neurobo.training.gradient_descent import adam
+from neurobo.training.problem import Fit, TrainingProblem
 
 N = 800
 NOISE = 0.05  # σ²
@@ -72,3 +77,29 @@ def _closed_form(
         return mean, SCALE**2 * (t_aa - weights @ t_ax.T)
     cross = weights @ k_ax.T
     return mean, SCALE**2 * (k_aa - cross - cross.T + weights @ (k_xx + noise) @ weights.T)
+
+
+@pytest.mark.parametrize("n", [1, 16, 17, 40])
+def test_adam_s_rows_have_little_padding_and_the_same_result(
+    x64: None, monkeypatch: pytest.MonkeyPatch, n: int
+) -> None:
+    """A step costs as much as it has rows, and padding counts for nothing."""
+    rng = np.random.default_rng(0)
+    data = Data.pad(rng.uniform(-1, 1, (n, 3)), rng.normal(size=n))
+    rows, at = [], jnp.asarray(rng.uniform(-1, 1, (5, 3)))
+
+    def counted(problem: TrainingProblem, **settings: int) -> Fit:
+        rows.append(len(problem.targets))
+        return adam(problem, **settings)
+
+    monkeypatch.setattr(draws, "adam", counted)
+    for surrogate in ("simple", "posterior"):
+        recipe = Recipe(
+            MLP(32, 2, "relu"), (1.5, 0.05), 0.01, surrogate=surrogate, solver="adam", adam_steps=50
+        )
+        short, _ = draws.draw(jax.random.key(0), data, recipe)
+        with monkeypatch.context() as changed:
+            changed.setattr(draws, "ADAM_ROWS", 64)
+            long, _ = draws.draw(jax.random.key(0), data, recipe)
+        np.testing.assert_allclose(short(at), long(at), rtol=1e-10, atol=1e-12)
+    assert rows == [16 * math.ceil(n / 16), 64] * 2

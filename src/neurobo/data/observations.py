@@ -131,6 +131,11 @@ class Data:
         """The same with the values as they are instead of standardised ones."""
         return replace(self, y=np.pad(self.values, (0, len(self.y) - self.n)))
 
+    def repadded(self, step: int) -> Data:
+        """The same with the least padding to a multiple of `step` rows."""
+        rows = min(-(-max(self.n, 1) // step) * step, len(self.y))
+        return replace(self, x=self.x[:rows], y=self.y[:rows], mask=self.mask[:rows])
+
     def with_fantasies(self, values: Float[np.ndarray, " k"]) -> Data:
         """As if the pending points had these values; whether they are feasible stays open."""
         x = np.concatenate([self.x[: self.n], self.pending])

@@ -91,6 +91,10 @@ def values_of(function: Callable[[Array], Array], x: Float[Array, "n d"]) -> Flo
     return function(x)
 
 
+ADAM_ROWS = 16
+"""Adam's rows are padded to a multiple of this."""
+
+
 @dataclass(frozen=True)
 class Recipe:
     """How a function is drawn: a fresh random network is trained on the data.
@@ -125,10 +129,13 @@ def draw(key: Array, data: Data, recipe: Recipe) -> tuple[Draw, Fit]:
 def draws(keys: Sequence[Array], data: Data, recipe: Recipe) -> list[tuple[Draw, Fit]]:
     """Several independent functions, solved together where they share a network's rows; each of
     "linear" has a network of its own whose tangent is trained (STO-BNTS, Algorithm 2, line 4)."""
+    linear_only = recipe.surrogate == "linear"
+    if recipe.solver == "adam" and not linear_only:
+        data = data.repadded(ADAM_ROWS)  # in thousands of steps padding costs more than compiling
     s = np.ones(data.x.shape[1]) if recipe.scales is None else np.asarray(recipe.scales)
     x, g, dim = jnp.asarray(data.x * s), jnp.asarray(recipe.gamma), data.x.shape[1]
     noise, mask = jnp.asarray(np.asarray(recipe.noise, dtype=float)), jnp.asarray(data.mask)
-    network, linear_only = recipe.network, recipe.surrogate == "linear"
+    network = recipe.network
     rows: Rows = ValueRows(network, g, x)
     problems: list[TrainingProblem] = []
     extra: list[tuple[Network | Tangent, ...]] = []
