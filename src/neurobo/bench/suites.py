@@ -66,6 +66,7 @@ CBO_BUDGETS = {
     f"constrained-hartmann-6{CBO_SPREAD}": 200,
     f"gas-compressor-4{CBO_SPREAD}": 100,
     f"speed-reducer-7{CBO_SPREAD}": 200,
+    f"speed-reducer-scaled-7{CBO_SPREAD}": 200,
 }
 CBO_LITERAL_BUDGETS = {
     name.replace(CBO_SPREAD, LITERAL): 60 if "-2+" in name else 100 for name in CBO_BUDGETS

@@ -268,6 +268,21 @@ def test_the_cantilevers_published_volume_leaves_out_the_deflection() -> None:
     assert [name for name, c in found.constraints.items() if c > 1e-8] == ["deflection"]
 
 
+def test_the_scaled_speed_reducer_allows_the_same_designs() -> None:
+    scaled, raw = problem("speed-reducer-scaled-7"), problem("speed-reducer-7")
+    for params in random_points(scaled, 500):
+        one, other = (given.evaluate(params, CHANCE) for given in (scaled, raw))
+        assert one.value == other.value
+        assert [c <= 0 for c in one.constraints.values()] == [
+            c <= 0 for c in other.constraints.values()
+        ]
+    assert raw.best is not None
+    far = scaled.evaluate({**raw.best, "x4": 8.0, "x5": 2.9}, CHANCE).constraints
+    assert far["deflection_1"] == pytest.approx(1.93 * 7.3**3 / (11.9 * 2.9**4) - 1)
+    assert far["shaft_1"] == pytest.approx((1.5 * 2.9 + 1.9) / 7.3 - 1)
+    assert far["shaft_2"] == pytest.approx((1.1 * raw.best["x6"] + 1.9) / 8.0 - 1)
+
+
 def test_one_broken_constraint_is_enough() -> None:
     given = problem("speed-reducer-7")
     assert given.best is not None

@@ -58,6 +58,19 @@ def _speed_reducer(x: Vector) -> ValueAndConstraints:
     }
 
 
+def _scaled_speed_reducer(x: Vector) -> ValueAndConstraints:
+    """The same designs are feasible, but violations are another sum: six of the constraints are
+    shares of a limit, as in the Neural-CBO authors' program."""
+    weight, raw = _speed_reducer(x)
+    limits = {"bending": 27.0, "surface": 397.5, "deflection_1": 1.93, "deflection_2": 1.93}
+    return weight, {
+        **raw,
+        **{name: limit / (limit - raw[name]) - 1 for name, limit in limits.items()},
+        "shaft_1": raw["shaft_1"] / x[3],
+        "shaft_2": raw["shaft_2"] / x[4],
+    }
+
+
 def _tension_spring(x: Vector) -> ValueAndConstraints:
     """Kumar et al., problem 17: wire diameter, coil diameter, number of active coils."""
     wire, coil, turns = x
@@ -167,6 +180,17 @@ PROBLEMS = (
         optimum=2994.424465756736,
         budget=200,
         source=KUMAR,
+    ),
+    of_vector(
+        "speed-reducer-scaled-7",
+        "the same with another box and scaled constraints, as in Neural-CBO's program",
+        _scaled_speed_reducer,
+        [(2.6, 3.6), (0.7, 0.8), (17, 28), (7.3, 8.3), (7.8, 8.3), (2.9, 3.9), (5, 5.5)],
+        constraints=tuple(_speed_reducer(np.ones(7))[1]),
+        best=(3.5, 0.7, 17.0, 7.3, 7.8, 3.3505409491058917, 5.286683229757916),
+        optimum=2996.3015628901658,
+        budget=200,
+        source="Phan-Trong 2024, thesis, 4.3.4, by its program; " + KUMAR,
     ),
     of_vector(
         "tension-spring-3",
