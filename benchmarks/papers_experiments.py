@@ -236,8 +236,8 @@ EXPERIMENTS = {
             "sto-images", STO, "Figure 3d: a score over images",
             "STO-BNTS with a CNN is best; its linear variant needs a wider one.",
             {"digits-pool": 100}, "sto-bnts", "sto-bnts:paper", ("sto-bnts-linear", *STO_PEERS),
-            note="Digits of 8 × 8 pixels instead of MNIST. The convolutional networks have 64 channels "
-            "as the paper's, but a dense layer of 256 units instead of 64.",
+            note="Digits of 8 × 8 pixels instead of MNIST. The convolutional networks have 64 "
+            "channels as the paper's, but a dense layer of 256 units instead of 64.",
         ),
         *(
             Experiment(
