@@ -1,6 +1,6 @@
 """The papers' experiments, ours beside theirs: run what is not done, and write docs/papers.md.
 
-    python benchmarks/papers.py --list                 # the experiments, and how far they are
+    python benchmarks/papers.py --list                 # how far they are, and what is left to do
     python benchmarks/papers.py --only cbo --only pinn # run these (days for all); stop at any time
     python benchmarks/papers.py --only cbo --problem "simionescu*" --method neural-cbo --seeds 5
     python benchmarks/papers.py --page                 # only write the page
@@ -15,10 +15,12 @@ can be put together. Runs that are kept are not repeated.
 from __future__ import annotations
 
 import argparse
+import csv
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from itertools import groupby
 from pathlib import Path
+from statistics import median
 
 import finals
 import papers_page
@@ -102,13 +104,46 @@ def kept_jobs(experiment: Experiment) -> set[Job]:
 
 
 def listing() -> None:
+    rates = seconds_per_evaluation()
     for e in EXPERIMENTS.values():
-        done = len(kept_jobs(e))
+        kept = kept_jobs(e)
         try:
-            wanted = f"{len(e.jobs()):5} runs"
+            jobs = e.jobs()
         except MissingPackage as error:
-            wanted = str(error).partition(";")[0]
-        print(f"{e.name:22} {e.paper:14} {done:5} of {wanted}  {e.title}")
+            print(f"{e.name:22} {e.paper:14} {str(error).partition(';')[0]}")
+            continue
+        left = [job for job in jobs if job not in kept]
+        hours = sum(rates.get(_base(job.method), 0.0) * job.budget for job in left) / 3600
+        unknown = sorted({_base(job.method) for job in left} - rates.keys())
+        rest = f", without {', '.join(unknown)}" if unknown else ""
+        done = f"{len(jobs) - len(left):5} of {len(jobs):5} runs, {hours:6.1f} CPU hours left{rest}"
+        print(f"{e.name:22} {e.paper:14} {done}  {e.title}")
+
+
+PRESETS = {
+    "sto-bnts:paper": 5.3, "sto-bnts-linear:paper": 0.07, "neural-greedy:paper": 3.6,
+    "neural-greedy-posterior:paper": 3.6, "neural-bo:paper": 0.5, "neural-cbo:paper": 0.15,
+    "pinn-bo:paper": 0.6,
+}  # fmt: skip
+"""Processor seconds of a suggestion, measured once with 25 to 150 observations."""
+
+
+def seconds_per_evaluation() -> dict[str, float]:
+    """Processor seconds by method, whatever its options: the median of all kept runs."""
+    found: dict[str, list[float]] = {}
+    for path in finals.KEPT.rglob("*.csv"):
+        with path.open(newline="") as file:
+            for row in csv.DictReader(file):
+                if row.get("cpu"):
+                    rate = float(row["cpu"]) / int(row["budget"])
+                    found.setdefault(_base(row["method"]), []).append(rate)
+    return PRESETS | {name: median(rates) for name, rates in found.items()}
+
+
+def _base(method: str) -> str:
+    """The method without options, but whether it has the paper's settings."""
+    name, _, options = method.partition(":")
+    return f"{name}:paper" if options.split(",")[0] == "paper" else name
 
 
 def main() -> None:

@@ -247,3 +247,22 @@ def test_an_experiment_whose_package_is_missing_is_left_out(
     )
     assert papers.chosen_jobs(chosen) == []
     assert "neural-bo-coco is left out" in capsys.readouterr().out
+
+
+def test_the_list_says_what_is_left(
+    papers: ModuleType, keep: Callable[..., ModuleType], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every kept run took a second: as much as each of the others, by evaluations."""
+    retrieval = papers.EXPERIMENTS["neural-bo-documents"]
+    others = {name: 1.0 for name in retrieval.methods if name != "random"}
+    keep(retrieval, {"documents-500": others})
+    papers.listing()
+    line = next(x for x in capsys.readouterr().out.splitlines() if "neural-bo-documents" in x)
+    done = sum(job.method != "random" and job.n_start == 5 for job in retrieval.jobs(5))
+    assert f" {done} of {len(retrieval.jobs())} runs, " in " ".join(line.split())
+    assert "without random" in line
+    rates = papers.seconds_per_evaluation()
+    assert rates["neural-bo:paper"] == rates["neural-bo"] == 1 / 200
+    assert rates["sto-bnts:paper"] == 5.3
+    assert papers._base("neural-cbo:paper,width=200") == "neural-cbo:paper"
+    assert papers._base("deep-ensemble:width=256") == "deep-ensemble"
