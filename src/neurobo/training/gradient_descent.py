@@ -20,6 +20,7 @@ from neurobo.training.problem import (
     objective_at,
     raised_ridge,
 )
+from neurobo.training.residuals import ValueRows
 
 
 @compiled(static="steps learning_rate")
@@ -54,18 +55,27 @@ def adam(problem: TrainingProblem, *, steps: int = ADAM_STEPS, learning_rate: fl
     return Fit(theta, float(objective), float(residual), steps, bool(np.isfinite(objective)))
 
 
-@compiled(static="penalised")
+@compiled(static="batch penalised")
 def _sgd(
-    problem: TrainingProblem, rate: Array, steps: Array, batches: Array, penalised: bool
+    problem: TrainingProblem,
+    rate: Array,
+    steps: Array,
+    batches: Array,
+    batch: int,
+    penalised: bool,
 ) -> tuple[Theta, Loss]:
     ridge = raised_ridge(problem.ridge, mean_size(problem, problem.theta0))
     count = jnp.maximum(jnp.sum(problem.weights), 1)
-    turn = jnp.arange(len(problem.weights)) % batches
+    rows = problem.rows
+    assert isinstance(rows, ValueRows)
 
     def loss(theta: Theta, i: Array) -> Array:
-        some = problem._replace(weights=problem.weights * (turn == i))
-        share = jnp.sum(some.weights) / count if penalised else 0.0
-        return objective_at(some, share * ridge, theta, problem.rows.values(theta))[0] / 2
+        at = i + batches * jnp.arange(batch)
+        chosen = jnp.minimum(at, len(problem.weights) - 1)
+        weights = jnp.where(at == chosen, problem.weights[chosen], 0.0)
+        some = problem._replace(targets=problem.targets[chosen], weights=weights)
+        share = jnp.sum(weights) / count if penalised else 0.0
+        return objective_at(some, share * ridge, theta, rows.only(chosen).values(theta))[0] / 2
 
     def one(i: Array, theta: Theta) -> Theta:
         gradient = jax.grad(loss)(theta, i % batches)
@@ -90,7 +100,7 @@ def sgd(
         θ ← θ + α (t_i - r_i(θ)) ∂r_i(θ)/∂θ
 
     Args:
-        problem: Its rows; the ridge counts only if `penalised`.
+        problem: Its rows, which must be values; the ridge counts only if `penalised`.
         learning_rate: α, in NTK parameterisation.
         epochs: Passes over the rows.
         batch: Rows of a step, at most; their errors are summed.
@@ -100,5 +110,6 @@ def sgd(
     batches = max(-(-int(np.count_nonzero(problem.weights)) // batch), 1)
     steps = epochs * batches
     counts = jnp.asarray(np.array(steps)), jnp.asarray(np.array(batches))
-    theta, (objective, residual) = _sgd(problem, rate, *counts, penalised)
+    most = min(batch, len(problem.weights))
+    theta, (objective, residual) = _sgd(problem, rate, *counts, most, penalised)
     return Fit(theta, float(objective), float(residual), steps, bool(np.isfinite(objective)))

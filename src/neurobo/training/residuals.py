@@ -8,7 +8,7 @@ these; `GeneralRows` computes gradients row by row. Rows of laws are in `physics
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, runtime_checkable
 
 import jax
@@ -45,6 +45,9 @@ class ValueRows:
     network: Architecture = field(metadata={"static": True})
     gamma: Gamma
     x: Float[Array, "n d"]
+
+    def only(self, chosen: Int[Array, " m"]) -> ValueRows:
+        return replace(self, x=self.x[chosen])
 
     def values(self, theta: Theta) -> Float[Array, " n"]:
         return self.network.apply(theta, self.gamma, self.x)
