@@ -48,8 +48,9 @@ Cells: mean ± standard error of the simple regret in the end (number of runs); 
 no optimum is known, re-evaluated where it is noisy; with unknown constraints the best sum of
 positive regret and violation. ▲ ▼ ·: the default is significantly better than that method,
 significantly worse, or neither: one-sided paired tests, corrected by Benjamini and Hochberg over
-the tests of the experiment. –: the method cannot handle the problem; empty: not run yet. Bold: the best
-method, and those not significantly worse, if they have at least {LEAST_SEEDS} runs. Pictures show medians and the band between the quartiles.
+the tests of the experiment. –: the method cannot handle the problem; empty: not run yet. Bold: the
+best method, and those not significantly worse, if they have at least {LEAST_SEEDS} runs. Pictures
+show medians and the band between the quartiles.
 
 Verdicts count comparisons with the peers over at least {LEAST_SEEDS} common seeds. *Better*: the
 default is significantly better in at least half of them and worse in none. *Met*: it is the best or
