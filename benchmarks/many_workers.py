@@ -9,7 +9,7 @@ Compilation counts: run it twice with JAX_COMPILATION_CACHE_DIR set to see a war
     python benchmarks/many_workers.py --write
 
 The first keeps its figures in results/many-workers, the second makes the table and the picture of
-docs/cluster.md from all that are there: docs/pictures/many-workers.{md,svg}.
+docs/cluster.md from all that are there: docs/pictures/many-workers.svg.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import heapq
 import json
 import math
 import resource
+import signal
 import sys
 import time
 from dataclasses import dataclass, field
@@ -130,7 +131,8 @@ class SimulatedWorkers:
 def simulate(
     workers: int, seconds: float, trials: int, algorithm: str, *, n_start: int | None = None
 ) -> list[dict[str, float]]:
-    """One row for each tenth of the evaluations, in the order in which they begin."""
+    """One row for each tenth of the evaluations, in the order in which they begin. Ctrl-C ends
+    it early."""
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     space = Space.of([(-1.0, 1.0)] * D)
     sampler = NeuroSampler(algorithm, seed=0, search_space=space, n_startup_trials=n_start)
@@ -146,7 +148,7 @@ def simulate(
             vars(loops)["time"] = real
     values = [t.values[0] for t in study.get_trials(deepcopy=False) if t.values]
     rows = []
-    for part in np.array_split(np.arange(trials), 10):
+    for part in np.array_split(np.arange(len(places.starts)), 10):
         starts = [places.starts[i] for i in part]
         idle, busy = sum(s.idle for s in starts), sum(s.busy for s in starts)
         rows.append({
@@ -177,28 +179,32 @@ def write() -> None:
     mpl.use("svg")
     import matplotlib.pyplot as plt
 
-    lines = ["| algorithm | evaluation | n | workers idle | driver busy | memory |",
-             "|---|---|---|---|---|---|"]  # fmt: skip
-    picture, (left, right) = plt.subplots(1, 2, figsize=(9, 3.4))
+    lines = ["| run | n | workers idle | suggestions per CPU second | memory |",
+             "|---|---|---|---|---|"]  # fmt: skip
+    picture, places = plt.subplots(1, 3, figsize=(11, 3.4))
     for path in sorted(RESULTS.glob("*.json")):
         algorithm, seconds = path.stem.rsplit("-", 1)
-        rows = json.loads(path.read_text())
+        rows, name = json.loads(path.read_text()), f"{algorithm}, {seconds} s"
         for row in rows[1::2]:
             lines.append(
-                f"| `{algorithm}` | {seconds} s | {row['n']:.0f} | {100 * row['idle']:.1f} % "
-                f"| {100 * row['load']:.0f} % | {row['memory_mb']:.0f} MB |"
+                f"| {name} | {row['n']:.0f} | {100 * row['idle']:.1f} % "
+                f"| {row['per_second']:.0f} | {row['memory_mb']:.0f} MB |"
             )
-        n, name = [row["n"] for row in rows], f"{algorithm}, {seconds} s"
-        left.plot(n, [100 * row["idle"] for row in rows], marker="o", label=name)
-        right.plot(n, [100 * row["load"] for row in rows], marker="o", label=name)
+        n = [row["n"] for row in rows]
+        for place, key, unit in zip(places, ("idle", "per_second", "memory_mb"), (100, 1, 1),
+                                    strict=True):  # fmt: skip
+            place.plot(n, [unit * row[key] for row in rows], marker="o", markersize=3, label=name)
+    left, middle, right = places
     left.axhline(10, color="grey", linestyle=":")
-    left.set(xlabel="evaluations", ylabel="idle share of 1000 workers (%)", ylim=(0, None))
-    right.set(xlabel="evaluations", ylabel="share of time that the driver is busy (%)",
-              ylim=(0, None))  # fmt: skip
-    left.legend(frameon=False)
+    left.set(ylabel="idle share of 1000 workers (%)", ylim=(0, None))
+    middle.set(ylabel="suggestions per CPU second", yscale="log")
+    right.set(ylabel="highest memory so far (MB)", ylim=(0, None))
+    for place in places:
+        place.set(xlabel="evaluations")
+    left.legend(frameon=False, fontsize=8)
     picture.tight_layout()
     picture.savefig(PICTURES / "many-workers.svg", metadata={"Date": None})
-    (PICTURES / "many-workers.md").write_text("\n".join(lines) + "\n")
+    print("\n".join(lines))
 
 
 def main() -> None:
@@ -213,6 +219,7 @@ def main() -> None:
     if given.write:
         write()
         return
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # shells switch it off behind an "&"
     rows = simulate(
         given.workers, given.seconds, given.trials, given.algorithm, n_start=given.start
     )
