@@ -38,14 +38,15 @@ a size that the observations have outgrown, or of a rare refit. A suggestion mak
 hundred calls; to load a program takes a twentieth of a second."""
 _DEVICE = "jax_default_device"
 SMALL = 2**15
-"""Numbers in all arguments together up to which a program runs for milliseconds."""
-_QUICK = {
+"""Numbers in all arguments together up to which a program runs for milliseconds, so that the time
+of its compilation counts more. Of programs that are called often, those of up to 64 rows."""
+QUICK = {
     "xla_cpu_use_fusion_emitters": False,
     "xla_cpu_parallel_codegen_split_count": 1,
     "xla_llvm_disable_expensive_passes": True,
 }
 """Options of XLA that halve the time of compilation and hardly change that of a run."""
-_QUICKER = {**_QUICK, "xla_backend_optimization_level": 0}
+QUICKER = {**QUICK, "xla_backend_optimization_level": 0}
 """A sixth of the time of compilation; runs take up to five times as long."""
 _SETTINGS = (
     "jax_enable_x64", _DEVICE, "jax_default_matmul_precision",
@@ -166,8 +167,10 @@ class Compiled:
             args, kwargs = jax.tree.unflatten(key.structure, leaves)
             return self._function(*args, **kwargs, **dict(key.fixed))
 
-        size = sum(np.size(leaf) for leaf in leaves)
-        options = _QUICK if self._often or size > SMALL else _QUICKER
+        size = sum(map(np.size, leaves))
+        if self._often:  # it makes several square matrices
+            size = max(size, 8 * max(map(len, filter(np.ndim, leaves))) ** 2)
+        options = QUICK if size > SMALL else QUICKER
         return _compiled(jax.jit(run).lower(*leaves), options)
 
 
@@ -276,8 +279,8 @@ def compiled(function: Any = None, /, *, static: str = "", often: bool = False) 
     Args:
         function: Any function that `jax.jit` takes, defined in a module of this package.
         static: Names of the arguments that are compared by value instead of traced.
-        often: Whether a suggestion calls it hundreds of times, so that its speed counts more than
-            the time of its compilation.
+        often: Whether a suggestion calls it a hundred times, so that its speed counts from fewer
+            rows on.
     """
     names = tuple(static.split())
     if function is None:
