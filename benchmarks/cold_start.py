@@ -1,7 +1,7 @@
 """From the start of a process to its suggestions: processor and wall seconds, ours and others'.
 
     python benchmarks/cold_start.py                    # all cases, five times (an hour)
-    python benchmarks/cold_start.py --repeat 1 --only first-6
+    python benchmarks/cold_start.py --repeat 1 --only first-6   # other rows stay as they are
 
 Every measurement is a process of its own; methods take turns, so that whatever else the machine
 does meets all of them. "first ever": without programs of an earlier process; "again": with them.
@@ -35,6 +35,7 @@ CASES = {
     "study-6": ("a study of 100 trials, 6 parameters", 6, 0, 100),
 }
 """What it is, numbers, switches, and suggestions after (the first three) or from the start."""
+Row = tuple[str, str, float, float, int]
 METHODS = ("auto, first ever", "auto, again", "Optuna GP", "BoTorch", "Optuna TPE")
 
 
@@ -42,29 +43,43 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--repeat", type=int, default=5)
     options.add_argument("--only", action="append", choices=CASES)
+    options.add_argument("--methods", action="append", choices=METHODS)
     options.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
     given = options.parse_args()
     if given.child:
         child(*given.child)
         return
-    rows = measured(given.only or list(CASES), given.repeat)
-    if not given.only:
-        with FILE.open("w", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerows([("case", "method", "cpu", "wall", "programs"), *rows])
-        write_page()
+    cases = given.only or list(CASES)
+    rows = measured(cases, given.methods or list(METHODS), given.repeat)
+    rows = [row for row in kept() if row[0] not in cases] + rows
+    rows.sort(key=lambda row: list(CASES).index(row[0]))
+    with FILE.open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerows([("case", "method", "cpu", "wall", "programs"), *rows])
+    write_page()
     print(table(rows))
+
+
+def kept() -> list[Row]:
+    """What was measured before."""
+    if not FILE.exists():
+        return []
+    with FILE.open(newline="") as file:
+        return [
+            (r["case"], r["method"], float(r["cpu"]), float(r["wall"]), int(r["programs"]))
+            for r in csv.DictReader(file)
+        ]
 
 
 # Measuring --------------------------------------------------------------------------------------
 
 
-def measured(cases: list[str], repeat: int) -> list[tuple[str, str, float, float, int]]:
+def measured(cases: list[str], methods: list[str], repeat: int) -> list[Row]:
     rows = []
     with tempfile.TemporaryDirectory() as scratch:
         for case in cases:
             for i in range(repeat):
-                for method in METHODS:
+                for method in methods:
                     kept = Path(scratch) / (f"{i}" if "first ever" in method else case)
                     if method == "auto, again" and i == 0:
                         run(case, "auto", kept)  # makes the programs
@@ -79,11 +94,13 @@ def measured(cases: list[str], repeat: int) -> list[tuple[str, str, float, float
 
 def run(case: str, method: str, kept: Path) -> tuple[float, float, int]:
     """Processor and wall seconds of a fresh process, and how many programs it compiled."""
+    environment = dict(os.environ)
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # installed packages have their bytecode
     began = time.perf_counter()
     process = subprocess.Popen(
         [sys.executable, __file__, "--child", case, method],
         stdout=subprocess.PIPE, text=True,
-        env={**os.environ, "NEUROBO_CACHE": str(kept), "OMP_NUM_THREADS": "1"},
+        env=environment | {"NEUROBO_CACHE": str(kept), "OMP_NUM_THREADS": "1"},
     )  # fmt: skip
     assert process.stdout is not None
     said = process.stdout.read()
@@ -209,30 +226,34 @@ def _botorch(
 # The page ---------------------------------------------------------------------------------------
 
 
-def table(rows: list[tuple[str, str, float, float, int]]) -> str:
-    """Medians."""
+def table(rows: list[Row]) -> str:
+    """Medians, and how many runs they are of."""
     found: dict[tuple[str, str], list[tuple[float, float, int]]] = defaultdict(list)
     for case, method, *numbers in rows:
         found[case, method].append(tuple(map(float, numbers)))  # type: ignore[arg-type]
     lines = [
-        "| | " + " | ".join(METHODS) + " | programs: first ever, again |",
-        "|---" * (len(METHODS) + 2) + "|",
+        "| | " + " | ".join(METHODS) + " | programs: first ever, again | runs |",
+        "|---" * (len(METHODS) + 3) + "|",
     ]
     for case in dict.fromkeys(case for case, _ in found):
-        cells, programs = [], []
+        cells, programs, runs_of = [], [], found[case, METHODS[0]]
         for method in METHODS:
             runs = found[case, method]
+            if not runs:
+                cells.append("")
+                continue
             cpu, wall = (statistics.median(run[i] for run in runs) for i in (0, 1))
             cells.append(f"{cpu:.1f} ({wall:.1f})")
             if "auto" in method:
                 programs.append(f"{statistics.median(run[2] for run in runs):.0f}")
-        lines.append(f"| {CASES[case][0]} | {' | '.join(cells)} | {', '.join(programs)} |")
+        lines.append(
+            f"| {CASES[case][0]} | {' | '.join(cells)} | {', '.join(programs)} | {len(runs_of)} |"
+        )
     return "\n".join(lines)
 
 
 def write_page() -> None:
-    with FILE.open(newline="") as file:
-        rows: Any = [tuple(row.values()) for row in csv.DictReader(file)]
+    rows = kept()
     text = PAGE.read_text()
     head, _, rest = text.partition(MARKS[0])
     _, _, tail = rest.partition(MARKS[1])

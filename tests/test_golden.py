@@ -26,6 +26,7 @@ from small import WITH_A_LAW, small
 
 import neurobo
 from neurobo.algorithm import Algorithm
+from neurobo.compilation import programs
 
 GOLDEN = Path(__file__).with_name("golden")
 SEEDS = (0, 1)
@@ -141,7 +142,7 @@ def here() -> dict[str, str]:
     """What rounding depends on."""
     packages = ("jax", "jaxlib", "numpy", "scipy", "optax")
     found = {name: version(name) for name in packages}
-    return {**found, "processor": _processor()}
+    return {**found, "compiler": json.dumps(programs.QUICKER), "processor": _processor()}
 
 
 def _processor() -> str:

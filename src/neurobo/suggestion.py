@@ -32,6 +32,7 @@ from neurobo.compilation import ahead
 from neurobo.data.observations import CRASH, Data
 from neurobo.data.trials import Trials
 from neurobo.errors import InvalidInput, SpaceExhausted
+from neurobo.networks import keys
 from neurobo.search.initial_design import start_point
 from neurobo.search.optimiser import best_points
 from neurobo.space.search_space import Params, Space
@@ -95,7 +96,7 @@ def next_points(
             found = _start_points(space, plan, data.excluded, numbers[i : i + count])
         else:
             with jax.enable_x64(True), _blas():
-                key = jax.random.key(plan.seed)
+                key = keys.key(plan.seed)
                 bounds, data = _bounds(plan, key, data, number)
                 if number not in decisions:  # 2 fit, 3 posterior, 4 acquisition
                     algorithm = informed(plan.algorithm, space, trials, plan.laws)

@@ -15,11 +15,12 @@ from neurobo.compilation import disk
 NEUROBO = str(Path(sys.executable).parent / "neurobo")
 SUGGEST = """
 import jax, neurobo
+NAMES = "_descend _evaluate _condition _cost_and_gradient _unit_kernel"
 count = 0
 def listen(event, seconds, **about):
     global count
     count += event.endswith("backend_compile_duration") and about["fun_name"] in NAMES
-NAMES = {"jit(_descend)", "jit(_evaluate)", "jit(_condition)", "jit(_pull)", "jit(_unit_kernel)"}
+NAMES = {f"jit({n})" for n in NAMES.split()}
 jax.monitoring.register_event_duration_secs_listener(listen)
 history = [({"x": i / 9, "y": i * 5 % 9 / 9}, (i - 4.5) ** 2) for i in range(10)]
 point = neurobo.suggest({"x": (0.0, 1.0), "y": (0.0, 1.0)}, history, seed=0, algorithm="ntk-gp")

@@ -311,3 +311,26 @@ def test_what_jax_has_read_from_its_own_cache_is_not_kept(
             jax.config.update(name, value)
     assert made == ["_solved"] * 3
     assert any((tmp_path / "jax").iterdir())
+
+
+@compiled(static="", often=True)
+def _often(x: Array) -> Array:
+    return x + 1
+
+
+def test_small_programs_are_compiled_quickly(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    used: list[dict[str, Any]] = []
+    made = programs._compiled
+    monkeypatch.setattr(
+        programs, "_compiled", lambda low, options: used.append(options) or made(low, options)
+    )
+    _power(np.ones(8), 2)
+    _power(np.ones(programs.SMALL + 1), 2)
+    _often(np.ones((64, 3)))
+    _often(np.ones((128, 3)))
+    assert used == [programs.QUICKER, programs.QUICK] * 2
+
+
+def test_a_compiler_without_the_options_is_no_obstacle() -> None:
+    lowered = jax.jit(lambda x: 2 * x).lower(3.0)
+    assert programs._compiled(lowered, {"xla_no_such_option": True})(3.0) == 6.0

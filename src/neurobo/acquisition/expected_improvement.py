@@ -31,4 +31,4 @@ class LogExpectedImprovement:
 def expected_improvement(posterior: Posterior, data: Data) -> LogExpectedImprovement:
     """On the lowest mean at a feasible observation; on the prior's mean if there is none."""
     best = lowest_mean(posterior, data) if data.n else 0.0
-    return LogExpectedImprovement(posterior, jnp.asarray(np.asarray(best)))
+    return LogExpectedImprovement(posterior, jax.device_put(np.asarray(best)))

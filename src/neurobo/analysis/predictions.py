@@ -16,7 +16,6 @@ import numpy as np
 from jax import Array
 from jaxtyping import Float
 from optuna.trial import FrozenTrial
-from scipy.stats import qmc
 
 from neurobo.algorithm import NTKGP
 from neurobo.analysis.tally import Tally
@@ -27,6 +26,7 @@ from neurobo.data.trials import Trials
 from neurobo.space.encoders import Category, Matrix, Ordered
 from neurobo.space.parameters import Candidate
 from neurobo.space.search_space import Space
+from neurobo.space.sobol import sobol
 from neurobo.surrogates.gaussian_process import GP
 from neurobo.surrogates.input_warping import input_warping_for
 from neurobo.surrogates.posterior import Posterior
@@ -145,7 +145,7 @@ class Surrogate:
     def influence(self) -> dict[str, Share]:
         """Sobol indices of the surrogate's mean, by Jansen's estimators on Sobol points."""
         names = list(self.space.parameters)
-        unit = qmc.Sobol(2 * len(names), rng=np.random.default_rng(0)).random(SAMPLES)
+        unit = sobol(2 * len(names), SAMPLES, np.random.default_rng(0))
         base, other = unit[:, : len(names)], unit[:, len(names) :]
         at_base, at_other = (self._at(self.space.from_unit(u))[0] for u in (base, other))
         variance = float(np.var(np.concatenate([at_base, at_other])))

@@ -8,6 +8,7 @@ of all that determines it: first in memory, then on disk, and only then it is tr
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import inspect
 import itertools
@@ -21,6 +22,7 @@ from itertools import takewhile
 from typing import Any, NamedTuple, overload
 
 import jax
+import numpy as np
 from jax.experimental.serialize_executable import deserialize_and_load, serialize
 
 from neurobo.compilation import ahead, disk
@@ -35,6 +37,17 @@ SELDOM = 2000
 a size that the observations have outgrown, or of a rare refit. A suggestion makes ten to some
 hundred calls; to load a program takes a twentieth of a second."""
 _DEVICE = "jax_default_device"
+SMALL = 2**15
+"""Numbers in all arguments together up to which a program runs for milliseconds, so that the time
+of its compilation counts more. Of programs that are called often, those of up to 64 rows."""
+QUICK = {
+    "xla_cpu_use_fusion_emitters": False,
+    "xla_cpu_parallel_codegen_split_count": 1,
+    "xla_llvm_disable_expensive_passes": True,
+}
+"""Options of XLA that halve the time of compilation and hardly change that of a run."""
+QUICKER = {**QUICK, "xla_backend_optimization_level": 0}
+"""A sixth of the time of compilation; runs take up to five times as long."""
 _SETTINGS = (
     "jax_enable_x64", _DEVICE, "jax_default_matmul_precision",
     "jax_default_prng_impl", "jax_threefry_partitionable", "jax_numpy_dtype_promotion",
@@ -81,12 +94,15 @@ def forget() -> None:
 class Compiled:
     """A function that runs as JAX has compiled it. Like `jax.jit`, it takes NumPy arrays, too."""
 
-    def __init__(self, function: Callable[..., Any], static: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, function: Callable[..., Any], static: tuple[str, ...] = (), *, often: bool = False
+    ) -> None:
         update_wrapper(self, function)
         if "<" in function.__qualname__:
             raise TypeError(f"a compiled function needs a name, got {function.__qualname__}")
         self.name = f"{function.__module__}:{function.__qualname__}"
         self._function = function
+        self._often = often
         self._jit = jax.jit(function, static_argnames=static)
         places = {name: i for i, name in enumerate(inspect.signature(function).parameters)}
         self._static = {name: places[name] for name in static}
@@ -97,7 +113,7 @@ class Compiled:
         leaves, structure = jax.tree.flatten(moving)
         if any(isinstance(leaf, jax.core.Tracer) for leaf in leaves) or _unusual():
             return self._jit(*args, **kwargs)  # inside another function, or under inspection
-        shapes = tuple(map(jax.typeof, leaves))
+        shapes = tuple(map(_shape, leaves))
         settings = tuple(getattr(jax.config, name) for name in _SETTINGS)
         return self._program(_Key(self.name, fixed, structure, shapes, settings), leaves)(*leaves)
 
@@ -127,7 +143,8 @@ class Compiled:
         if entry.program is None:
             with entry.lock:
                 if entry.program is None:
-                    entry.name = _name_on_disk(key)
+                    shapes = tuple(map(jax.typeof, leaves))
+                    entry.name = _name_on_disk(key._replace(shapes=shapes))
                     entry.program = self._made(key, entry.name, leaves)
         if left:
             _trim()
@@ -150,7 +167,24 @@ class Compiled:
             args, kwargs = jax.tree.unflatten(key.structure, leaves)
             return self._function(*args, **kwargs, **dict(key.fixed))
 
-        return jax.jit(run).lower(*leaves).compile()
+        size = sum(map(np.size, leaves))
+        if self._often:  # it makes several square matrices
+            size = max(size, 8 * max(map(len, filter(np.ndim, leaves))) ** 2)
+        options = QUICK if size > SMALL else QUICKER
+        return _compiled(jax.jit(run).lower(*leaves), options)
+
+
+def _compiled(lowered: Any, options: dict[str, Any]) -> Callable[..., Any]:
+    """By these options, if this is a processor whose compiler has them."""
+    if jax.default_backend() == "cpu":
+        with contextlib.suppress(jax.errors.JaxRuntimeError):
+            return lowered.compile(compiler_options=options)
+    return lowered.compile()
+
+
+def _shape(leaf: Any) -> Any:
+    """As `jax.typeof`, which takes ten times as long for arrays of NumPy."""
+    return (leaf.shape, leaf.dtype) if type(leaf) is np.ndarray else jax.typeof(leaf)
 
 
 def _drop_unused(now: int) -> bool:
@@ -234,17 +268,21 @@ def compiled(function: Callable[..., Any], /) -> Compiled: ...
 
 
 @overload
-def compiled(*, static: str) -> Callable[[Callable[..., Any]], Compiled]: ...
+def compiled(
+    *, static: str = "", often: bool = False
+) -> Callable[[Callable[..., Any]], Compiled]: ...
 
 
-def compiled(function: Any = None, /, *, static: str = "") -> Any:
+def compiled(function: Any = None, /, *, static: str = "", often: bool = False) -> Any:
     """Compile a function by JAX, and keep the programs.
 
     Args:
         function: Any function that `jax.jit` takes, defined in a module of this package.
         static: Names of the arguments that are compared by value instead of traced.
+        often: Whether a suggestion calls it a hundred times, so that its speed counts from fewer
+            rows on.
     """
     names = tuple(static.split())
     if function is None:
-        return lambda given: Compiled(given, names)
-    return Compiled(function, names)
+        return lambda given: Compiled(given, names, often=often)
+    return Compiled(function, names, often=often)

@@ -19,6 +19,16 @@ def split(key: Array, count: int = 2) -> tuple[Array, ...]:
     return _split(key, count)
 
 
+def key(seed: int) -> Array:
+    """The key of a seed: `jax.random.key`."""
+    return _key(np.int64(seed))
+
+
+@compiled
+def _key(seed: Array) -> Array:
+    return jax.random.key(seed)
+
+
 @compiled
 def _fold_in(key: Array, number: Array) -> Array:
     return jax.random.fold_in(key, number)

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy.stats import qmc
 
 from neurobo.errors import InvalidInput
 from neurobo.physics.law import Law
 from neurobo.space.encoders import Matrix
 from neurobo.space.search_space import Space
+from neurobo.space.sobol import sobol
 
 _NEAR = 0.15
 """Spread of the points around the best observation; the half-width of the box is 1."""
@@ -26,9 +26,10 @@ def collocation_points(
     if law.pde.points is not None:
         return _given(law, space)
     pde, found = law.pde, np.zeros((0, len(space.movable)))
-    sobol = qmc.Sobol(space.n_parameters, rng=np.random.default_rng([seed, 17]))
-    for _ in range(_ATTEMPTS):
-        unit = sobol.random(1 << (size - 1).bit_length())
+    whole = 1 << (size - 1).bit_length()
+    for i in range(_ATTEMPTS):
+        rng = np.random.default_rng([seed, 17])
+        unit = sobol(space.n_parameters, whole, rng, skip=i * whole)
         found = np.concatenate([found, _inside(law, space.inputs(space.from_unit(unit)))])
         if len(found) >= size:
             break
@@ -80,7 +81,7 @@ def _given(law: Law, space: Space) -> Matrix:
             f"`points` must lie in the space, from {list(frame.low)} to {list(frame.high)}, got "
             f"{x[outside][0].tolist()}"
         )
-    sobol = qmc.Sobol(space.n_parameters, rng=np.random.default_rng([0, 17]))
-    base = space.inputs(space.from_unit(sobol.random(1 << (len(x) - 1).bit_length())))[: len(x)]
+    unit = sobol(space.n_parameters, len(x), np.random.default_rng([0, 17]))
+    base = space.inputs(space.from_unit(unit))
     with jax.enable_x64(True):
         return np.array(jax.vmap(frame.encode)(jnp.asarray(x), jnp.asarray(base)))

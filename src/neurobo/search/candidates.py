@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float
-from scipy.stats import qmc
 
 from neurobo.data.observations import Data
 from neurobo.search.feasible_points import local_points, mutated_points, spread_points
@@ -14,6 +13,7 @@ from neurobo.search.scoring import CHUNK
 from neurobo.search.trust_region import Region
 from neurobo.space.encoders import Matrix
 from neurobo.space.search_space import Space
+from neurobo.space.sobol import sobol
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Box:
 def sobol_points(space: Space, box: Box, rng: np.random.Generator, count: int) -> Matrix:
     """Points of the box; constrained columns are uniform where the constraints allow them."""
     whole = 1 << (count - 1).bit_length()  # Sobol points are even only in powers of 2
-    unit = qmc.Sobol(space.n_parameters, rng=rng).random(whole)[:count]
+    unit = sobol(space.n_parameters, whole, rng)[:count]
     points = box.squeeze(space.with_inactive(unit))
     return space.snap(points) if space.feasible is None else _allowed(space, box, points, rng)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 from scipy.spatial.distance import cdist
-from scipy.stats import qmc
 
 from neurobo.data.content_cache import cached
 from neurobo.errors import InvalidInput
@@ -13,6 +12,7 @@ from neurobo.search.hit_and_run import Walk
 from neurobo.space.encoders import Matrix
 from neurobo.space.feasible_set import FeasibleSet
 from neurobo.space.search_space import Space
+from neurobo.space.sobol import sobol
 
 Column = Float[np.ndarray, " columns"]
 
@@ -104,7 +104,7 @@ def even_points(space: Space, count: int, seed: int) -> Matrix:
 
 def _sobol(space: Space, seed: int) -> Matrix:
     rng = np.random.default_rng([seed, 0])
-    return space.with_inactive(qmc.Sobol(space.n_parameters, rng=rng).random(KEPT))
+    return space.with_inactive(sobol(space.n_parameters, KEPT, rng))
 
 
 def _shuffled(size: int, n: int, rng: np.random.Generator) -> np.ndarray:

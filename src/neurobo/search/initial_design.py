@@ -8,7 +8,6 @@ from functools import lru_cache
 import jax
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.stats import qmc
 
 from neurobo.acquisition.uncertainty import Uncertainty
 from neurobo.data.observations import Data
@@ -20,6 +19,7 @@ from neurobo.search.optimiser import minimise
 from neurobo.space.branches import Branches
 from neurobo.space.encoders import Matrix
 from neurobo.space.search_space import Space
+from neurobo.space.sobol import sobol
 from neurobo.surrogates import gaussian_process as gp
 from neurobo.surrogates.hyperparameters import unknown
 from neurobo.training.blas_threads import one_blas_thread
@@ -128,10 +128,8 @@ def _least_known(
 def _sobol_block(dim: int, seed: int, block: int) -> np.ndarray:
     """Of a scrambled sequence, with the first points of the next block: many suggestions at once
     take one point after the other from it."""
-    sobol = qmc.Sobol(dim, rng=np.random.default_rng([seed, 0]))
-    if block:  # SciPy cannot skip zero points
-        sobol.fast_forward(block * BLOCK)
-    return np.concatenate([sobol.random(BLOCK), sobol.random(16)])
+    rng = np.random.default_rng([seed, 0])
+    return sobol(dim, BLOCK + 16, rng, skip=block * BLOCK)
 
 
 def _unit_points(dim: int, design: str, size: int, seed: int, number: int) -> np.ndarray:
@@ -139,6 +137,8 @@ def _unit_points(dim: int, design: str, size: int, seed: int, number: int) -> np
         block, place = divmod(number, BLOCK)
         return _sobol_block(dim, seed, block)[place : place + 16]
     if design == "lhs":
+        from scipy.stats import qmc  # a third of a second
+
         # After `size` points a new hypercube begins.
         turn, place = divmod(number, max(size, 1))
         rng = np.random.default_rng([seed, turn])

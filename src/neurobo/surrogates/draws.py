@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from functools import partial
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from jaxtyping import Float
@@ -133,8 +132,10 @@ def draws(keys: Sequence[Array], data: Data, recipe: Recipe) -> list[tuple[Draw,
     if recipe.solver == "adam" and not linear_only:
         data = data.repadded(ADAM_ROWS)  # in thousands of steps padding costs more than compiling
     s = np.ones(data.x.shape[1]) if recipe.scales is None else np.asarray(recipe.scales)
-    x, g, dim = jnp.asarray(data.x * s), jnp.asarray(recipe.gamma), data.x.shape[1]
-    noise, mask = jnp.asarray(np.asarray(recipe.noise, dtype=float)), jnp.asarray(data.mask)
+    # `jnp.asarray` would compile a program for each of the shapes.
+    arrays = data.x * s, np.array(recipe.gamma), np.asarray(recipe.noise, dtype=float), data.mask
+    x, g, noise, mask = jax.device_put(arrays)
+    dim = data.x.shape[1]
     network = recipe.network
     rows: Rows = ValueRows(network, g, x)
     problems: list[TrainingProblem] = []
@@ -157,13 +158,13 @@ def draws(keys: Sequence[Array], data: Data, recipe: Recipe) -> list[tuple[Draw,
             parts = (Network(network, g, network.negated(start)),)
         for part in parts:
             targets = targets - np.asarray(values_of(part, x))
-        problems.append(TrainingProblem(rows, jnp.asarray(targets), mask, noise, start))
+        problems.append(TrainingProblem(rows, jax.device_put(targets), mask, noise, start))
         extra.append(parts)
     if linear_only:
         fits = [linear([problem])[0] for problem in problems]
     else:
         fits = solve(problems, recipe.solver, adam_steps=recipe.adam_steps)
-    scale = jnp.asarray(np.asarray(recipe.scale, dtype=float))
+    scale, factors = jax.device_put((np.asarray(recipe.scale, dtype=float), s))
     found = []
     for problem, fit, parts in zip(problems, fits, extra, strict=True):
         trained: Network | Tangent = (
@@ -171,7 +172,7 @@ def draws(keys: Sequence[Array], data: Data, recipe: Recipe) -> list[tuple[Draw,
             if isinstance(problem.rows, TangentRows)
             else Network(network, g, fit.theta)
         )
-        found.append((Draw(scale, jnp.asarray(s), (trained, *parts)), fit))
+        found.append((Draw(scale, factors, (trained, *parts)), fit))
     return found
 
 

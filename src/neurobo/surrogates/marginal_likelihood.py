@@ -12,17 +12,19 @@ It is maximised together with priors (MAP) that matter only while observations a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from jax.scipy.linalg import solve_triangular
 from jaxtyping import Float
-from scipy.linalg.lapack import dpotrf, dpotri, dtrtrs
+from scipy.linalg.lapack import dpotrf, dtrtrs
 from scipy.optimize import minimize as scipy_minimize
 
 from neurobo.compilation import compiled
+from neurobo.data.content_cache import cached
 from neurobo.data.observations import Data
 from neurobo.networks.infinite_width import InfiniteWidthMLP
 from neurobo.networks.information import information_gain
@@ -55,31 +57,48 @@ JITTER = 1e-9
 """Relative to the function's variance: what keeps duplicates from breaking the factorisation."""
 
 
-@compiled(static="wide")
-def _unit_kernel(p: Array, x: Array, mask: Array, wide: InfiniteWidthMLP) -> Float[Array, "N N"]:
-    """The kernel, scaled to a mean variance of 1 over the observations."""
+class UnitKernel(NamedTuple):
+    """The kernel, scaled to a mean variance of 1 over the observations, and that mean."""
+
+    values: Float[Array, "N N"]
+    mean_variance: Float[Array, ""]
+
+
+def _kernel_at(p: Array, x: Array, mask: Array, wide: InfiniteWidthMLP) -> UnitKernel:
     columns = x.shape[1]
     gamma, scales = jnp.exp(p[:2]), jnp.exp(p[4 : 4 + columns])
     x = warped(x, p[4 + columns :])
     # The angle between a point and itself is lost to rounding, at which ReLU's kernel is steep.
     variance = wide.variance(x, gamma, scales)
     kernel = jnp.fill_diagonal(wide.between(x, x, gamma, scales), variance, inplace=False)
-    return kernel * jnp.sum(mask) / jnp.sum(variance * mask)
+    mean = jnp.sum(variance * mask) / jnp.sum(mask)
+    return UnitKernel(kernel / mean, mean)
 
 
 @compiled(static="wide")
-def _pull(
-    p: Array, x: Array, mask: Array, weight: Array, wide: InfiniteWidthMLP
-) -> Float[Array, " k"]:
-    """The gradient of Σ weight · kernel."""
-    return jax.grad(lambda q: jnp.sum(weight * _unit_kernel(q, x, mask, wide)))(p)
+def _unit_kernel(p: Array, x: Array, mask: Array, wide: InfiniteWidthMLP) -> UnitKernel:
+    return _kernel_at(p, x, mask, wide)
 
 
-@compiled(static="wide")
-def _mean_variance(
-    gamma: Array, scales: Array, x: Array, mask: Array, wide: InfiniteWidthMLP
-) -> Float[Array, ""]:
-    return jnp.sum(wide.variance(x, gamma, scales) * mask) / jnp.sum(mask)
+@compiled(static="wide", often=True)
+def _cost_and_gradient(
+    p: Array, x: Array, y: Array, mask: Array, wide: InfiniteWidthMLP
+) -> tuple[Float[Array, ""], Float[Array, " k"]]:
+    """Minus the logarithm of the likelihood; NaN where the covariance has no Cholesky factor."""
+    kernel, pull = jax.vjp(lambda q: _kernel_at(q, x, mask, wide).values * mask * mask[:, None], p)
+    variance, noise = jnp.exp(2 * p[2]), jnp.exp(p[3])
+    ridge = jnp.where(mask > 0, noise + JITTER * variance, 1.0)
+    factor = jnp.linalg.cholesky(variance * kernel + jnp.diag(ridge), symmetrize_input=False)
+    whiten = solve_triangular(factor, jnp.eye(len(y)), lower=True)
+    white = whiten @ (y * mask)
+    value = jnp.sum(white**2) / 2 + jnp.sum(jnp.log(jnp.diag(factor)))
+    # d/dC of ½ yᵀC⁻¹y + ½ log det C
+    alpha = white @ whiten
+    weight = (whiten.T @ whiten - jnp.outer(alpha, alpha)) / 2
+    (gradient,) = pull(variance * weight)
+    trace = jnp.sum(jnp.diag(weight) * mask)
+    by_variance = 2 * variance * (jnp.sum(weight * kernel) + JITTER * trace)
+    return value, gradient.at[2:4].set(jnp.stack([by_variance, noise * trace]))
 
 
 @dataclass(frozen=True)
@@ -89,48 +108,60 @@ class Likelihood:
     data: Data
     wide: InfiniteWidthMLP
 
-    def factor(self, p: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-        """The unit kernel and the Cholesky factor of the covariance, if it has one."""
-        n, whole = self.data.n, self._whole(p)
-        kernel = np.asarray(_unit_kernel(whole, self.data.x, self.data.mask, self.wide))[:n, :n]
-        variance, noise = np.exp(2 * p[2]), np.exp(p[3])
-        covariance = variance * kernel + (noise + JITTER * variance) * np.eye(n)
-        factor, failed = dpotrf(covariance.T, lower=1)  # transposed: LAPACK's order of memory
-        return None if failed or not np.all(np.isfinite(factor)) else (kernel, factor)
-
     def __call__(self, p: np.ndarray) -> float:
-        return self._value(found[1]) if (found := self.factor(p)) else np.inf
-
-    def _value(self, factor: np.ndarray) -> float:
-        white, _ = dtrtrs(factor, self.data.y[: self.data.n], lower=1)
-        return float(np.sum(white**2) / 2 + np.sum(np.log(np.diag(factor))))
+        return self.with_gradient(p)[0]
 
     def with_gradient(self, p: np.ndarray) -> tuple[float, np.ndarray]:
-        found = self.factor(p)
-        if not found:
+        """Infinite, with a gradient of 0, where the covariance is not positive definite."""
+        data = self.data
+        value, gradient = _cost_and_gradient(
+            _whole(p, data.x), data.x, data.y, data.mask, self.wide
+        )
+        cost, slopes = float(value), np.asarray(gradient)[: len(p)]
+        if not np.isfinite(cost) or not np.all(np.isfinite(slopes)):
             return np.inf, np.zeros(len(p))
-        kernel, factor = found
-        n, padding = self.data.n, len(self.data.y) - self.data.n
-        inverse, _ = dpotri(factor, lower=1)  # the lower half
-        inverse = np.tril(inverse) + np.tril(inverse, -1).T
-        alpha = inverse @ self.data.y[:n]
-        # d/dC of ½ yᵀC⁻¹y + ½ log det C
-        weight = (inverse - np.outer(alpha, alpha)) / 2
-        variance, noise = np.exp(2 * p[2]), np.exp(p[3])
-        gradient = np.array(
-            _pull(
-                self._whole(p), self.data.x, self.data.mask,
-                np.pad(variance * weight, (0, padding)), self.wide,
-            )
-        )[: len(p)]  # fmt: skip
-        trace = np.trace(weight)
-        gradient[2] = 2 * variance * (np.sum(weight * kernel) + JITTER * trace)
-        gradient[3] = noise * trace
-        return self._value(factor), gradient
+        return cost, slopes
 
-    def _whole(self, p: np.ndarray) -> np.ndarray:
-        """With a scale and a t for each column, given or not: one shape, one compilation."""
-        return np.pad(p, (0, len(PRIOR_MEAN) + 2 * self.data.x.shape[1] - len(p)))
+
+def _whole(p: np.ndarray, x: Float[np.ndarray, "n d"]) -> np.ndarray:
+    """With a scale and a t for each column, given or not: one shape, one compilation."""
+    return np.pad(p, (0, len(PRIOR_MEAN) + 2 * x.shape[1] - len(p)))
+
+
+@cached
+def _start_factors(
+    x: Float[np.ndarray, "n d"], wide: InfiniteWidthMLP, noises: tuple[float, ...]
+) -> Float[np.ndarray, "starts n n"]:
+    """Of the covariances at `_STARTS`: whatever the values are, they begin at the same points. NaN
+    where there is none."""
+    data, n = Data.pad(x, np.zeros(len(x))), len(x)
+    factors = np.full((len(_STARTS), n, n), np.nan)
+    kernels: dict[float, np.ndarray] = {}
+    for i, (start, noise) in enumerate(zip(_STARTS, noises, strict=True)):
+        if start[0] not in kernels:  # it depends on σ_w alone
+            found = _unit_kernel(_whole(start, x), data.x, data.mask, wide)
+            kernels[start[0]] = np.asarray(found.values)[:n, :n]
+        covariance = kernels[start[0]] + (np.exp(noise) + JITTER) * np.eye(n)
+        factor, failed = dpotrf(covariance.T, lower=1)  # transposed: LAPACK's order of memory
+        if not failed:
+            factors[i] = factor
+    return factors
+
+
+def likeliest_start(
+    data: Data, wide: InfiniteWidthMLP, *, count: int = 4, noises: np.ndarray = _STARTS[:, 3]
+) -> Float[np.ndarray, " count"]:
+    """Of `_STARTS` with these logarithms of the noise, and with zeros for columns."""
+    mean, sd = _prior(count, data)
+    starts = np.pad(_STARTS, ((0, 0), (0, count - _STARTS.shape[1])))
+    starts[:, 3] = noises
+    factors = _start_factors(data.x[: data.n], wide, tuple(noises.tolist()))
+    costs = []
+    for start, factor in zip(starts, factors, strict=True):
+        white, _ = dtrtrs(factor, data.y[: data.n], lower=1)
+        cost = np.sum(white**2) / 2 + np.sum(np.log(np.diag(factor)))
+        costs.append(cost + _surprise(start, mean, sd) if np.isfinite(cost) else np.inf)
+    return np.asarray(starts[int(np.argmin(costs))])
 
 
 def fit(data: Data, wide: InfiniteWidthMLP, *, ard: bool = False) -> Hyper:
@@ -160,14 +191,13 @@ def search(
 
     def cost(p: np.ndarray) -> tuple[float, np.ndarray]:
         value, gradient = likelihood.with_gradient(p)
-        if not np.isfinite(value) or not np.all(np.isfinite(gradient)):
+        if not np.isfinite(value):
             return 1e10, np.zeros(len(p))  # not positive definite: the search turns back here
         return value + _surprise(p, mean, sd), gradient + (p - mean) / sd**2
 
     if start is None:
-        starts = np.pad(_STARTS, ((0, 0), (0, extra)))
-        starts[:, 3] = np.clip(starts[:, 3], *bounds[3])
-        start = min(starts, key=lambda p: likelihood(p) + _surprise(p, mean, sd))
+        noises = np.clip(_STARTS[:, 3], *bounds[3])
+        start = likeliest_start(data, wide, count=len(bounds), noises=noises)
     # A hundredth of a nat is nothing to the data.
     found: Any = scipy_minimize(
         cost, start, jac=True, method="L-BFGS-B", bounds=bounds,
@@ -198,7 +228,8 @@ def _prior(count: int, data: Data) -> tuple[np.ndarray, np.ndarray]:
 def hyper_at(p: Float[np.ndarray, " k"], data: Data, wide: InfiniteWidthMLP) -> Hyper:
     gamma = np.exp(p[:2])
     scales = np.exp(p[4:]) if len(p) > 4 else np.ones(data.x.shape[1])
-    mean = float(_mean_variance(gamma, scales, data.x, data.mask, wide))
+    bare = _whole(p[: 4 + data.x.shape[1]], data.x)  # not warped
+    mean = float(_unit_kernel(bare, data.x, data.mask, wide).mean_variance)
     return Hyper(
         gamma=(float(gamma[0]), float(gamma[1])),
         scale=float(np.exp(p[2]) / np.sqrt(mean)),
@@ -212,6 +243,6 @@ def information(data: Data, wide: InfiniteWidthMLP, hyper: Hyper) -> float:
     gamma, scales = np.array(hyper.gamma), np.array(hyper.scales)
     with np.errstate(divide="ignore"):  # σ_b may be 0
         p = np.pad(np.log([*gamma, 1.0, 1.0, *scales]), (0, data.x.shape[1]))
-    kernel = _unit_kernel(p, data.x, data.mask, wide)[: data.n, : data.n]
-    variance = hyper.scale**2 * float(_mean_variance(gamma, scales, data.x, data.mask, wide))
-    return float(information_gain(kernel, max(hyper.noise / variance, JITTER)))
+    kernel, mean = _unit_kernel(p, data.x, data.mask, wide)
+    variance = hyper.scale**2 * float(mean)
+    return float(information_gain(kernel[: data.n, : data.n], max(hyper.noise / variance, JITTER)))

@@ -34,7 +34,10 @@ LEAST = 8
 """Observations before which nothing is warped."""
 PENALTY = 2.0
 """By how much the logarithm of the evidence must be higher with warping than without."""
-
+HOPELESS, HOPELESS_EACH = 4.0, 0.25
+"""A warping is not searched if the cost where its search would begin is higher than the lowest by
+4, and by a quarter for each observation. In 192 data sets (8 functions, 2 and 6 parameters, 8 to 40
+observations) this halves the evaluations and changes no choice."""
 
 HIGH = 0.9
 """The quantile that logarithms from above refer to."""
@@ -121,15 +124,51 @@ def choose(
     noisy: bool = False,
 ) -> FittedWarping | None:
     """The strength of the highest evidence; None: values are best as they are."""
-    if OutputWarping.of(0.0, values) is None:
+    warps = {k: warp for k in STRENGTHS if (warp := OutputWarping.of(k, values)) is not None}
+    if 0.0 not in warps:
         return None
-    found: list[tuple[float, FittedWarping]] = []
-    for strength in STRENGTHS:
-        if (warp := OutputWarping.of(strength, values)) is not None:
-            cost, p = cost_of(x, values, wide, warp, noisy=noisy)
-            found.append((cost + PENALTY * (strength != 0), FittedWarping(warp, tuple(p.tolist()))))
-    best = min(found, key=lambda f: f[0])[1]
-    return best if best.warp.strength else None
+    best, plain = cost_of(x, values, wide, warps.pop(0.0), noisy=noisy)
+    kept: FittedWarping | None = None
+    hopes = {
+        k: _hope(x, values, wide, warp, plain, noisy=noisy) + PENALTY for k, warp in warps.items()
+    }
+    for k in sorted(hopes, key=hopes.__getitem__):
+        if hopes[k] > best + HOPELESS + HOPELESS_EACH * len(values):
+            break
+        cost, p = cost_of(x, values, wide, warps[k], noisy=noisy)
+        if cost + PENALTY < best:
+            best, kept = cost + PENALTY, FittedWarping(warps[k], tuple(p.tolist()))
+    return kept
+
+
+def _hope(
+    x: Float[np.ndarray, "n d"],
+    values: Float[np.ndarray, " n"],
+    wide: InfiniteWidthMLP,
+    warp: Warping,
+    plain: Float[np.ndarray, " k"],
+    *,
+    noisy: bool,
+) -> float:
+    """The cost where a search would begin, or at the best hyper-parameters without warping."""
+    data, offset = _warped(x, values, warp, noisy=noisy)
+    starts = marginal_likelihood.likeliest_start(data, wide), plain
+    return min(marginal_likelihood.cost(data, wide, p) for p in starts) + offset
+
+
+def _warped(
+    x: Float[np.ndarray, "n d"],
+    values: Float[np.ndarray, " n"],
+    warp: Warping | None,
+    *,
+    noisy: bool,
+) -> tuple[Data, float]:
+    """Observations with warped values, and what their density adds to the cost."""
+    warped = values if warp is None else warp(values)
+    scale = Scale.of(warped)
+    slope = 0.0 if warp is None else warp.log_slope(values)
+    data = replace(Data.pad(x, scale(warped)), noisy=noisy)
+    return data, -slope - scale.log_slope(warped)
 
 
 def cost_of(
@@ -143,10 +182,6 @@ def cost_of(
 ) -> tuple[float, Float[np.ndarray, " k"]]:
     """Minus the logarithm of the evidence of values that are warped like this (None: as they are),
     and the logarithms of the hyper-parameters that it is highest for."""
-    warped = values if warp is None else warp(values)
-    scale = Scale.of(warped)
-    data = replace(Data.pad(x, scale(warped)), noisy=noisy)
+    data, offset = _warped(x, values, warp, noisy=noisy)
     p = marginal_likelihood.search(data, wide, ard=ard)
-    cost = marginal_likelihood.cost(data, wide, p)
-    slope = 0.0 if warp is None else warp.log_slope(values)
-    return cost - slope - scale.log_slope(warped), p
+    return marginal_likelihood.cost(data, wide, p) + offset, p

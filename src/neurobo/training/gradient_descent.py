@@ -7,7 +7,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 from jax import Array
 
 from neurobo.compilation import compiled
@@ -25,6 +24,8 @@ from neurobo.training.residuals import ValueRows
 
 @compiled(static="steps learning_rate")
 def _adam(problem: TrainingProblem, steps: int, learning_rate: float) -> tuple[Theta, Loss]:
+    import optax  # only the papers' settings need it
+
     ridge = raised_ridge(problem.ridge, mean_size(problem, problem.theta0))
 
     def objective(theta: Theta) -> Loss:

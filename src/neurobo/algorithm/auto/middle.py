@@ -54,4 +54,4 @@ class Middle:
     point: Float[np.ndarray, " columns"]
 
     def decide(self, key: Array, data: Data, number: int) -> Decision:
-        return Decision(Distance(jnp.asarray(self.point)))
+        return Decision(Distance(jax.device_put(self.point)))

@@ -10,19 +10,20 @@ in one transaction there what takes several calls elsewhere.
 from __future__ import annotations
 
 import copy
+import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from optuna.distributions import BaseDistribution, check_distribution_compatibility
 from optuna.exceptions import UpdateFinishedTrialError
 from optuna.storages import BaseStorage, InMemoryStorage
-from optuna.storages._rdb.models import BaseModel
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
 
-from neurobo.integrations.optuna.outage import Outage
-from neurobo.integrations.optuna.shared_storage import SharedStorage
+if TYPE_CHECKING:  # sqlalchemy takes a tenth of a second, and only databases need it
+    from neurobo.integrations.optuna.outage import Outage
+    from neurobo.integrations.optuna.shared_storage import SharedStorage
 
 LOGGERS = (
     "optuna.study.study", "optuna.storages._in_memory", "optuna.storages._rdb.storage",
@@ -42,7 +43,15 @@ def storage_of(study: Study) -> BaseStorage:
 
 def table_names() -> set[str]:
     """The tables that Optuna makes in a database."""
+    from optuna.storages._rdb.models import BaseModel
+
     return set(BaseModel.metadata.tables)
+
+
+def _is_shared(storage: BaseStorage) -> TypeGuard[SharedStorage]:
+    """A storage of ours exists only where somebody has imported its module."""
+    module = sys.modules.get("neurobo.integrations.optuna.shared_storage")
+    return module is not None and isinstance(storage, module.SharedStorage)
 
 
 # Attributes and states ---------------------------------------------------------------------------
@@ -75,7 +84,7 @@ def finish_trial(
     storage, trial_id = study._storage, trial._trial_id
     of_system = {**(system_attrs or {})}
     of_system |= {_CONSTRAINT + name: value for name, value in (constraints or {}).items()}
-    if isinstance(storage, SharedStorage):
+    if _is_shared(storage):
         storage.finish_trial(trial_id, state, values, user_attrs or {}, of_system)
         return
     for key, value in (user_attrs or {}).items():
@@ -89,7 +98,7 @@ def claim_trial(study: Study, trial: FrozenTrial, system_attrs: Mapping[str, Any
     """Begin a waiting trial with attributes; False if another process was faster.
     UpdateFinishedTrialError if the trial has ended already."""
     storage, trial_id = study._storage, trial._trial_id
-    if isinstance(storage, SharedStorage):
+    if _is_shared(storage):
         return storage.claim_trial(trial_id, system_attrs)
     # Attributes first: a trial that runs is never without its lease.
     for key, value in system_attrs.items():
@@ -104,7 +113,7 @@ def renew_attr(study: Study, trials: Sequence[Trial], key: str, value: Any) -> l
     """Change a system attribute of running trials; those that were not running any more, as far as
     the storage tells."""
     storage, ended = study._storage, []
-    if isinstance(storage, SharedStorage):
+    if _is_shared(storage):
         storage.renew([trial._trial_id for trial in trials], key, value)
         return []
     for trial in trials:
@@ -124,7 +133,7 @@ def store_if_free(
     """Set attributes of a trial if `is_free` says so of all trials. Without transactions the
     attributes are set first: of two trials that exclude each other at least one sees the other."""
     storage, trial_id = study._storage, trial._trial_id
-    if isinstance(storage, SharedStorage):
+    if _is_shared(storage):
         return storage.store_if_free(trial_id, system_attrs, is_free)
     for key, value in system_attrs.items():
         storage.set_trial_system_attr(trial_id, key, value)
@@ -169,19 +178,19 @@ def store_params(
 def recent(study: Study, seconds: float) -> AbstractContextManager[None]:
     """In this thread, a read of the study may be as old as this."""
     storage = study._storage
-    return storage.recent(seconds) if isinstance(storage, SharedStorage) else nullcontext()
+    return storage.recent(seconds) if _is_shared(storage) else nullcontext()
 
 
 def bundled(study: Study) -> AbstractContextManager[None]:
     """Store the parameters that this thread suggests in the block together."""
     storage = study._storage
-    return storage.bundled() if isinstance(storage, SharedStorage) else nullcontext()
+    return storage.bundled() if _is_shared(storage) else nullcontext()
 
 
 def outage_of(study: Study) -> Outage | None:
     """What repeats the calls to the study's storage while it is away."""
     storage = study._storage
-    return storage.outage if isinstance(storage, SharedStorage) else None
+    return storage.outage if _is_shared(storage) else None
 
 
 # Trials ------------------------------------------------------------------------------------------
