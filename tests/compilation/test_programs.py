@@ -321,9 +321,12 @@ def _often(x: Array) -> Array:
 def test_small_programs_are_compiled_quickly(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     used: list[dict[str, Any]] = []
     made = programs._compiled
-    monkeypatch.setattr(
-        programs, "_compiled", lambda low, options: used.append(options) or made(low, options)
-    )
+
+    def noted(lowered: Any, options: dict[str, Any]) -> Any:
+        used.append(options)
+        return made(lowered, options)
+
+    monkeypatch.setattr(programs, "_compiled", noted)
     _power(np.ones(8), 2)
     _power(np.ones(programs.SMALL + 1), 2)
     _often(np.ones((64, 3)))
