@@ -159,7 +159,7 @@ def test_a_design_covers_a_region_better_than_rejection_sampling(name: str) -> N
     truth = _rejected(name, 2000, rng)
     designs = [_energy((even_points(space, 40, seed) + 1) / 2, truth) for seed in range(8)]
     random = [_energy(_rejected(name, 40, rng), truth) for _ in range(8)]
-    assert np.mean(designs) < 0.9 * np.mean(random), (np.mean(designs), np.mean(random))
+    assert np.mean(designs) < 0.7 * np.mean(random), (np.mean(designs), np.mean(random))
 
 
 def test_twelve_inequalities_are_covered_as_by_rejection() -> None:
