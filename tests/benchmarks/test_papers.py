@@ -196,6 +196,7 @@ def test_the_law_is_judged_on_its_own(papers: ModuleType, keep: Callable[..., Mo
     assert "| evaluations to 95 % | default | pinn-bo:weight=0 |" in text
 
 
+@pytest.mark.peers  # COCO knows the optimum of its functions
 @pytest.mark.parametrize("better", ["neural-bo", "smac-forest"])
 def test_coco_is_compared_over_functions(papers: ModuleType, page: ModuleType, better: str) -> None:
     """One seed of each of 24 functions, in two of four dimensions."""

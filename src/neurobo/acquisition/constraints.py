@@ -98,11 +98,11 @@ class Reaching:
 TIE = 1e-3
 
 
-def check_bounds(beta: float | Literal["theory"], caution: float | None) -> None:
+def check_bounds(beta: float | str, caution: float | None) -> None:
     """Refuse options that would let the cautious bound lie below the optimistic one."""
     check_number("beta", beta, least=0, unless=("theory",))
     if caution is not None:
-        least = 1.0 if beta == "theory" else float(np.sqrt(beta))
+        least = 1.0 if isinstance(beta, str) else float(np.sqrt(beta))
         check_number("caution", caution, least=-least)
 
 
