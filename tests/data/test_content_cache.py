@@ -125,3 +125,16 @@ def test_clearing_frees_memory_and_changes_no_suggestion() -> None:
     neurobo.clear_caches()
     assert CACHE.nbytes == len(CACHE) == 0
     assert np.array_equal(suggestion(), first)
+
+
+def test_results_that_nobody_asks_for_leave() -> None:
+    cache = Cache(seldom=3)
+    cache.put("old", np.zeros(10))
+    cache.put("used", np.zeros(10))
+    for _ in range(3):
+        cache.get("used")
+    cache.put("new", np.zeros(10))
+    assert cache.get("old") is MISSING
+    assert cache.get("used") is not MISSING
+    assert cache.get("new") is not MISSING
+    assert cache.nbytes == 2 * (80 + OVERHEAD)

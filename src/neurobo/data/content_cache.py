@@ -2,7 +2,8 @@
 
 Arguments are compared by content: arrays by shape, type and a digest of their bytes, pytrees leaf
 by leaf, everything else by its own equality. A suggestion is therefore the same with and without
-the cache. All results together take at most `LIMIT` bytes; the least recently used leave first.
+the cache. All results together take at most `LIMIT` bytes; the least recently used leave first, and
+so do those that nobody has asked for in a long time.
 
 Several threads may use the cache at once. Results are computed outside the lock, so that two
 threads may compute the same one; both are right.
@@ -15,7 +16,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from functools import wraps
 from hashlib import blake2b
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 from weakref import ref
 
 import jax
@@ -30,20 +31,32 @@ T = TypeVar("T")
 LIMIT = 512 * 2**20
 """Bytes. The largest user is a PDE of 20 parameters: the gradients of all networks that one fit of
 its hyper-parameters compares take 370 MB, and a limit below that would recompute them all."""
+SELDOM = 2000
+"""Questions after which a result leaves that none of them was for: those of earlier refits, say. A
+suggestion of `auto` asks about twelve times."""
 OVERHEAD = 512
 """Bytes of an entry besides its arrays."""
 MISSING: Any = object()
 """What `get` returns for a key that is not there: a result may be None."""
 
 
+class _Kept(NamedTuple):
+    result: Any
+    nbytes: int
+    asked: int
+    """The number of the last question for it."""
+
+
 class Cache:
     """Results by key, the least recently used first."""
 
-    def __init__(self, limit: int = LIMIT) -> None:
+    def __init__(self, limit: int = LIMIT, seldom: int = SELDOM) -> None:
         self.limit = limit
+        self.seldom = seldom
         self.nbytes = 0
+        self._questions = 0
         self._lock = threading.Lock()
-        self._entries: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
+        self._entries: OrderedDict[Hashable, _Kept] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -51,10 +64,13 @@ class Cache:
     def get(self, key: Hashable) -> Any:
         """The result, or `MISSING`."""
         with self._lock:
-            if key not in self._entries:
+            self._questions += 1
+            kept = self._entries.get(key)
+            if kept is None:
                 return MISSING
+            self._entries[key] = kept._replace(asked=self._questions)
             self._entries.move_to_end(key)
-            return self._entries[key][0]
+            return kept.result
 
     def put(self, key: Hashable, result: Any) -> None:
         """Keep a result in place of an earlier one, and make its NumPy arrays read-only."""
@@ -65,19 +81,23 @@ class Cache:
                 leaf.setflags(write=False)
         with self._lock:
             self._drop(key)
-            self._entries[key] = result, size
+            self._entries[key] = _Kept(result, size, self._questions)
             self.nbytes += size
-            while self.nbytes > self.limit:
-                self._drop(next(iter(self._entries)))
+            while self._entries and self._has_to_leave(first := next(iter(self._entries))):
+                self._drop(first)
 
     def clear(self) -> None:
         with self._lock:
             self._entries.clear()
             self.nbytes = 0
 
+    def _has_to_leave(self, key: Hashable) -> bool:
+        unused = self._questions - self._entries[key].asked
+        return self.nbytes > self.limit or unused >= self.seldom
+
     def _drop(self, key: Hashable) -> None:
-        _, size = self._entries.pop(key, (None, 0))
-        self.nbytes -= size
+        if key in self._entries:
+            self.nbytes -= self._entries.pop(key).nbytes
 
 
 CACHE = Cache()
