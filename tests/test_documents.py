@@ -49,7 +49,7 @@ STUDIES = {
     if "```sh" in part or "```toml" in part
 }
 """Parts that are a folder of files, and shell commands in it."""
-BLOCKS = re.compile(r'python|sh|text|(python|toml|text) title="[\w.-]+"')
+BLOCKS = re.compile(r'python|sh|text|(python|toml|text|bash) title="[\w.-]+"')
 """What the tests know to run, to write to a file, or to leave alone (text)."""
 
 
@@ -114,7 +114,7 @@ def test_a_block_that_raises_or_warns_fails(
         blocks.run(script, tmp_path)
 
 
-@pytest.mark.parametrize("path", [p for p in documents() if p.name != "cluster.md"], ids=name_of)
+@pytest.mark.parametrize("path", documents(), ids=name_of)
 def test_every_block_is_of_a_kind_that_the_tests_run(path: Path) -> None:
     assert [head for head, _ in fences(path.read_text()) if not BLOCKS.fullmatch(head)] == []
 

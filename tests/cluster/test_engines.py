@@ -164,8 +164,9 @@ def test_a_run_survives_the_loss_of_a_node(tmp_path: Path) -> None:
     node = cluster.add_node(num_cpus=2)
     cluster.wait_for_nodes()
     goal = (
-        "import os, time\ndef f(p):\n    time.sleep(1.5)\n"
-        "    open(os.path.dirname(__file__) + '/ledger', 'a').write('.')\n    return p['x']\n"
+        "import os, time\ndef f(p):\n"  # it notes its beginning: then it runs when its node dies
+        "    open(os.path.dirname(__file__) + '/ledger', 'a').write('.')\n"
+        "    time.sleep(1.5)\n    return p['x']\n"
     )
     more = f'[engine]\nkind = "ray"\naddress = "{cluster.address}"\n'
     top = f"{START}retries = 5\n"
