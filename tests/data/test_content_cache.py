@@ -127,7 +127,7 @@ def test_clearing_frees_memory_and_changes_no_suggestion() -> None:
     assert np.array_equal(suggestion(), first)
 
 
-def test_results_that_nobody_asks_for_leave() -> None:
+def test_results_that_are_not_looked_up_leave() -> None:
     cache = Cache(seldom=3)
     cache.put("old", np.zeros(10))
     cache.put("used", np.zeros(10))

@@ -3,7 +3,7 @@
 Arguments are compared by content: arrays by shape, type and a digest of their bytes, pytrees leaf
 by leaf, everything else by its own equality. A suggestion is therefore the same with and without
 the cache. All results together take at most `LIMIT` bytes; the least recently used leave first, and
-so do those that nobody has asked for in a long time.
+so do those that were not looked up for a long time.
 
 Several threads may use the cache at once. Results are computed outside the lock, so that two
 threads may compute the same one; both are right.
@@ -32,8 +32,8 @@ LIMIT = 512 * 2**20
 """Bytes. The largest user is a PDE of 20 parameters: the gradients of all networks that one fit of
 its hyper-parameters compares take 370 MB, and a limit below that would recompute them all."""
 SELDOM = 2000
-"""Questions after which a result leaves that none of them was for: those of earlier refits, say. A
-suggestion of `auto` asks about twelve times."""
+"""Look-ups after which a result leaves that none of them was for: those of earlier refits, say. A
+suggestion of `auto` makes about twelve."""
 OVERHEAD = 512
 """Bytes of an entry besides its arrays."""
 MISSING: Any = object()
@@ -43,8 +43,8 @@ MISSING: Any = object()
 class _Kept(NamedTuple):
     result: Any
     nbytes: int
-    asked: int
-    """The number of the last question for it."""
+    used: int
+    """The number of the last look-up that found it."""
 
 
 class Cache:
@@ -54,7 +54,7 @@ class Cache:
         self.limit = limit
         self.seldom = seldom
         self.nbytes = 0
-        self._questions = 0
+        self._lookups = 0
         self._lock = threading.Lock()
         self._entries: OrderedDict[Hashable, _Kept] = OrderedDict()
 
@@ -64,11 +64,11 @@ class Cache:
     def get(self, key: Hashable) -> Any:
         """The result, or `MISSING`."""
         with self._lock:
-            self._questions += 1
+            self._lookups += 1
             kept = self._entries.get(key)
             if kept is None:
                 return MISSING
-            self._entries[key] = kept._replace(asked=self._questions)
+            self._entries[key] = kept._replace(used=self._lookups)
             self._entries.move_to_end(key)
             return kept.result
 
@@ -81,7 +81,7 @@ class Cache:
                 leaf.setflags(write=False)
         with self._lock:
             self._drop(key)
-            self._entries[key] = _Kept(result, size, self._questions)
+            self._entries[key] = _Kept(result, size, self._lookups)
             self.nbytes += size
             while self._entries and self._has_to_leave(first := next(iter(self._entries))):
                 self._drop(first)
@@ -92,7 +92,7 @@ class Cache:
             self.nbytes = 0
 
     def _has_to_leave(self, key: Hashable) -> bool:
-        unused = self._questions - self._entries[key].asked
+        unused = self._lookups - self._entries[key].used
         return self.nbytes > self.limit or unused >= self.seldom
 
     def _drop(self, key: Hashable) -> None:
