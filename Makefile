@@ -35,10 +35,10 @@ demo: $(READY)       ## optimise a real problem and print the best point
 # A file's tests meet in one process: they share what is compiled, and fixtures of a module.
 WHOLE_FILES := -n 2 --dist loadfile --no-loadscope-reorder
 
-test: $(READY)       ## lint, types and the default tests (a quarter to half an hour on two cores)
+test: $(READY)       ## lint, types and the default tests (17 minutes of processor time, nine on two cores)
 	$(BIN)/python -m pytest $(WHOLE_FILES)
 
-test-quick: $(READY)  ## lint, types and the tests that take little time, of every part (90 seconds)
+test-quick: $(READY)  ## lint, types and the tests that take little time, of every part (two minutes)
 	$(BIN)/python -m pytest $(WHOLE_FILES) --quick
 
 durations: $(READY)  ## measure which tests `make test-quick` leaves out (a quarter of an hour)
@@ -47,7 +47,7 @@ durations: $(READY)  ## measure which tests `make test-quick` leaves out (a quar
 test-peers: $(BENCH)  ## the tests that need the bench extra: real peers, COCO, simulators
 	$(BIN)/python -m pytest -n 2 -m peers
 
-test-slow: $(READY)  ## statistics and long runs, of every algorithm (up to an hour on two cores)
+test-slow: $(READY)  ## statistics and long runs, of every algorithm (half an hour of processor time)
 	$(BIN)/python -m pytest -n 2 -m slow
 
 test-faults: $(READY)  ## fleets killed and restarted, state machines, fuzzing (most of an hour; PostgreSQL)
