@@ -39,9 +39,19 @@ def _checked() -> list[str]:
 install_import_hook(_checked(), "typecheck.check")  # before anything imports neurobo
 
 # Two test processes and all that they start share what XLA has compiled.
-os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".cache/jax"))
 os.environ.setdefault("NEUROBO_CACHE", str(Path(__file__).parents[1] / ".cache/programs"))
-os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
+
+# Thousands of small functions that JAX compiles for a single call; the package's own programs have
+# options of their own, which these do not change.
+os.environ["XLA_FLAGS"] = " ".join(
+    [
+        os.environ.get("XLA_FLAGS", ""),
+        "--xla_backend_optimization_level=0",
+        "--xla_llvm_disable_expensive_passes=true",
+        "--xla_cpu_use_fusion_emitters=false",
+        "--xla_cpu_parallel_codegen_split_count=1",
+    ]
+).strip()
 
 # A shell starts background jobs deaf to Ctrl-C, and all that they start; some tests press it.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:

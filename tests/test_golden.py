@@ -16,6 +16,7 @@ import json
 import os
 import platform
 from collections.abc import Iterator
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -138,6 +139,7 @@ def suggested(algorithm: str, case: str) -> list[Any]:
     return json.loads(json.dumps(found, default=float))
 
 
+@cache
 def here() -> dict[str, str]:
     """What rounding depends on."""
     packages = ("jax", "jaxlib", "numpy", "scipy", "optax")

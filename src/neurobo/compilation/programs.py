@@ -40,7 +40,8 @@ _DEVICE = "jax_default_device"
 SMALL = 2**15
 """Numbers in all arguments together up to which a program runs for milliseconds, so that the time
 of its compilation counts more. Of programs that are called often, those of up to 64 rows."""
-QUICK = {
+QUICK: dict[str, Any] = {
+    "xla_backend_optimization_level": 3,  # XLA's own default, whatever XLA_FLAGS says
     "xla_cpu_use_fusion_emitters": False,
     "xla_cpu_parallel_codegen_split_count": 1,
     "xla_llvm_disable_expensive_passes": True,
@@ -256,8 +257,9 @@ def _store(name: str, program: Any, leaves: list[Any]) -> None:
     try:
         code, _, result = serialize(program)
         payload = pickle.dumps((code, result))
-        # What JAX itself has read from a cache of its own is serialised without its functions.
-        jax.block_until_ready(_unpacked(payload, len(leaves))(*leaves))
+        if jax.config.jax_compilation_cache_dir:
+            # What JAX itself has read from its own cache is serialised without its functions.
+            jax.block_until_ready(_unpacked(payload, len(leaves))(*leaves))
     except Exception:  # there is no list of what JAX cannot serialise
         return
     disk.write(name, payload)

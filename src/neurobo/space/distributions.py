@@ -203,6 +203,8 @@ def has_value(distribution: BaseDistribution, value: Any) -> bool:
 
 def contains(distribution: BaseDistribution, value: Any) -> bool:
     """Whether a parameter of this distribution may have the value, as Optuna sees it."""
+    if type(value) is float and type(distribution) is FloatDistribution and not distribution.step:
+        return distribution.low <= value <= distribution.high  # at once, and False for NaN
     if not has_value(distribution, value):
         return False
     inside = distribution.to_internal_repr(value)
