@@ -16,6 +16,7 @@ from neurobo.data.scaling import standardise
 from neurobo.errors import InvalidInput
 from neurobo.networks.infinite_width import InfiniteWidthMLP
 from neurobo.surrogates import gaussian_process as gp
+from neurobo.surrogates.draws import values_of
 from neurobo.surrogates.hyperparameters import Hyper
 from neurobo.surrogates.kernel_choice import ADDITIVE, LEAST, KernelChoice, kernel_for
 
@@ -75,7 +76,7 @@ def test_samples_of_additive_networks_have_the_posterior_mean_and_variance() -> 
         posterior = gp.condition(data, ADDITIVE, hyper)
         at = jnp.asarray(X[20:28])
         keys = jax.random.split(jax.random.key(0), 600)
-        values = np.array([gp.draw(key, posterior, data)(at) for key in keys])
+        values = np.array([values_of(gp.draw(key, posterior, data), at) for key in keys])
         mean, sd = map(np.asarray, posterior.mean_and_sd(at))
     assert np.all(np.abs(values.mean(axis=0) - mean) < 5 * sd / np.sqrt(600))
     np.testing.assert_allclose(values.var(axis=0), sd**2, rtol=0.2)
