@@ -72,6 +72,7 @@ def measure(method: str, columns: int, n: int) -> dict[str, float]:
     """In this process."""
     import neurobo
     from neurobo import suggestion
+    from neurobo.data.observations import Data
     from neurobo.surrogates import refit_schedule
 
     space = [(-1.0, 1.0)] * columns
@@ -92,12 +93,12 @@ def measure(method: str, columns: int, n: int) -> dict[str, float]:
     points = history(n)
     ask(points)  # looks for hyper-parameters
     stopwatch = Stopwatch()
-    stopwatch.around(suggestion.Data, "of", "encode")
+    stopwatch.around(Data, "of", "encode")
     stopwatch.around(suggestion, "decide", "fit")
     stopwatch.around(suggestion, "best_points", "search")
     # No search for hyper-parameters meanwhile: what they were for the first suggestion stays.
     stays = refit_schedule.update_sizes(n)
-    refit_schedule.update_sizes = lambda n, growth=1.1: stays  # type: ignore[assignment]
+    refit_schedule.update_sizes = lambda n, growth=1.1: stays
     found: dict[str, list[float]] = defaultdict(list)
     for _ in range(ASKED - 1):
         began = time.process_time()
@@ -133,7 +134,7 @@ def _floor(points: list[Any], n: int) -> dict[str, float]:
         @jax.jit
         def least(x: Any) -> Any:
             scales = jnp.ones(x.shape[1])
-            gram = wide.between(x, x, (1.5, 0.5), scales)
+            gram = wide.between(x, x, jnp.array([1.5, 0.5]), scales)
             return jnp.linalg.cholesky(gram + 0.01 * jnp.eye(len(x)))
 
         limit = _fastest(lambda: jax.block_until_ready(least(x)))

@@ -23,7 +23,7 @@ TASKS = [f"yahpo-lcbench-{task}" for task in yahpo.SCENARIOS["lcbench"].report]
 def conditional(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
     monkeypatch.delenv(yahpo.DATA, raising=False)
     monkeypatch.syspath_prepend(str(BENCHMARKS))
-    for name in ("finals", "scoreboard", "conditional"):
+    for name in ("finals", "scoreboard", "measured", "conditional"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     import conditional as module
     import finals
@@ -63,7 +63,7 @@ def test_the_first_half_of_a_run_is_the_result_after_50(conditional: ModuleType)
 
 
 def test_what_is_done_is_comparable_at_any_time(conditional: ModuleType) -> None:
-    jobs = [job for _, job in conditional.ordered(["conditional"], 2)]
+    jobs = [job for _, job in conditional.measured.ordered(["conditional"], conditional.ORDER, 2)]
     assert [job.budget for job in jobs] == [yahpo.BUDGET] * len(jobs)
     groups = [next(g for g in conditional.ORDER if job.method in g) for job in jobs]
     assert [g for i, g in enumerate(groups) if not i or groups[i - 1] != g] == list(
@@ -77,7 +77,7 @@ def test_only_what_is_neither_kept_nor_done_is_run(
     conditional: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Kept runs of our own count if their source makes the same suggestions."""
-    jobs = [job for _, job in conditional.ordered(["conditional"], 1)]
+    jobs = [job for _, job in conditional.measured.ordered(["conditional"], conditional.ORDER, 1)]
     lines = [HEADER]
     for job, state in zip(jobs[:3], ("another", "", ""), strict=True):  # auto, TPE, random
         about = f'{job.problem},"{job.method}",{job.seed},{job.budget},{job.n_start}'
@@ -91,7 +91,7 @@ def test_only_what_is_neither_kept_nor_done_is_run(
             store.append(Record(job, values=[1.0]))  # type: ignore[attr-defined]
 
     monkeypatch.setattr(harness, "run_all", noted)
-    conditional.run(["conditional"], 1)
+    conditional.measured.run(["conditional"], conditional.ORDER, 1)
     assert made == [jobs[0], *jobs[3:]]
-    conditional.run(["conditional"], 1)
+    conditional.measured.run(["conditional"], conditional.ORDER, 1)
     assert len(made) == len(jobs) - 2

@@ -37,6 +37,7 @@ SELDOM = 2000
 a size that the observations have outgrown, or of a rare refit. A suggestion makes ten to some
 hundred calls; to load a program takes a twentieth of a second."""
 _DEVICE = "jax_default_device"
+_OWN_CACHE = "jax_compilation_cache_dir"
 SMALL = 2**15
 """Numbers in all arguments together up to which a program runs for milliseconds, so that the time
 of its compilation counts more. Of programs that are called often, those of up to 64 rows."""
@@ -257,7 +258,7 @@ def _store(name: str, program: Any, leaves: list[Any]) -> None:
     try:
         code, _, result = serialize(program)
         payload = pickle.dumps((code, result))
-        if jax.config.jax_compilation_cache_dir:
+        if getattr(jax.config, _OWN_CACHE):
             # What JAX itself has read from its own cache is serialised without its functions.
             jax.block_until_ready(_unpacked(payload, len(leaves))(*leaves))
     except Exception:  # there is no list of what JAX cannot serialise
