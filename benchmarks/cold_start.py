@@ -131,13 +131,14 @@ def value(point: dict[str, Any]) -> float:
 
 
 def _start(names: list[str], flags: list[str], case: str) -> list[dict[str, Any]]:
-    """Twelve observations before the first suggestions; none before a study."""
+    """Twelve observations before the first suggestions, 24 if there are many parameters, so that
+    the initial design is over; none before a study."""
     import random
 
     draw = random.Random(0)
     return [
         {name: draw.uniform(-1, 1) for name in names} | {flag: draw.randint(0, 1) for flag in flags}
-        for _ in range(0 if case.startswith("study") else 12)
+        for _ in range(0 if case.startswith("study") else 24 if len(names) > 10 else 12)
     ]
 
 
