@@ -337,3 +337,16 @@ def test_small_programs_are_compiled_quickly(folder: Path, monkeypatch: pytest.M
 def test_a_compiler_without_the_options_is_no_obstacle() -> None:
     lowered = jax.jit(lambda x: 2 * x).lower(3.0)
     assert programs._compiled(lowered, {"xla_no_such_option": True})(3.0) == 6.0
+
+
+def test_the_limit_is_an_option_of_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for given, kept in (("0.0002", 2), ("nonsense", 6), ("", 6)):
+        for i in range(6):
+            path = tmp_path / str(i)
+            path.write_bytes(bytes(100))
+            os.utime(path, (i, i))
+        monkeypatch.setenv(disk.SIZE, given)
+        disk.remove_unused(tmp_path)
+        assert len(list(tmp_path.iterdir())) == kept

@@ -166,7 +166,7 @@ def test_ctrl_c_stops_the_workers_too(tmp_path: Path) -> None:
 def test_workers_are_rarely_idle_and_points_never_repeat() -> None:
     """4 workers, 200 evaluations of random length that take 10 times as long as a suggestion. The
     best of three tries counts: other work on the machine makes suggestions longer."""
-    tries = []
+    tries: list[float] = []
     while not tries or (min(tries) >= 0.10 and len(tries) < 3):
         tries.append(_idle_share())
     print(f"idle {tries}")  # noqa: T201  # shown with pytest -s

@@ -185,7 +185,7 @@ def test_a_forgotten_logarithm_is_made_up_for() -> None:
     }
     with_it, without = (
         neurobo.minimize(
-            loss, space, 40, seed=1, algorithm=neurobo.Auto(input_warping=on)
+            loss, space, 25, seed=1, algorithm=neurobo.Auto(input_warping=on)
         ).best_value
         for on in (True, False)
     )

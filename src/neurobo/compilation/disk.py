@@ -18,8 +18,9 @@ from pathlib import Path
 
 VARIABLE = "NEUROBO_CACHE"
 """Of the environment: "off", or another folder."""
-LIMIT = 256 * 2**20
-"""Bytes of a folder; entries that were not used for the longest time leave first."""
+SIZE = "NEUROBO_CACHE_MB"
+"""Of the environment: the most megabytes of a folder, 256 if not given. Entries that were not used
+for the longest time leave first."""
 _MAGIC = b"neurobo program 1\n"
 _SEALED = len(_MAGIC) + hashlib.sha256().digest_size
 _SELDOM = 32
@@ -89,15 +90,24 @@ def write(name: str, payload: bytes) -> None:
                 os.unlink(temporary)
 
 
-def remove_unused(place: Path, limit: int = LIMIT) -> None:
+def _limit() -> float:
+    """Bytes of a folder."""
+    try:
+        return float(os.environ.get(SIZE, "")) * 2**20
+    except ValueError:
+        return 256 * 2**20
+
+
+def remove_unused(place: Path, limit: float | None = None) -> None:
     """Remove what was not used for the longest time, until the rest is within the limit."""
+    limit = _limit() if limit is None else limit
     entries = []
     for path in place.iterdir():
         with contextlib.suppress(OSError):  # another process has removed it
             entries.append((path.stat().st_mtime, path.stat().st_size, path))
     size = sum(entry[1] for entry in entries)
     for _, bytes_, path in sorted(entries):
-        if size <= limit:
+        if not size > limit:  # also if it is no number
             return
         with contextlib.suppress(OSError):
             path.unlink()
