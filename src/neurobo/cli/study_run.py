@@ -125,7 +125,10 @@ def run(
         return shown[0]
 
     def note(text: str) -> None:
-        shown[0].note(text)
+        if shown:
+            shown[0].note(text)
+        else:  # the storage went away while the display was being made
+            console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     runner.check_runnable(study_file)
     study, why = runner.run(study_file, workers=workers, engine=engine, display=show, note=note)

@@ -18,9 +18,11 @@ import optuna
 import pytest
 from optuna.trial import TrialState
 from studies.made import FAST, NEUROBO, alive, environment, read
+from typer.testing import CliRunner
 
 import neurobo
 from neurobo.analysis.tally import Tally
+from neurobo.cli.app import app
 from neurobo.integrations.optuna.attributes import FAILURE, void_numbers
 from neurobo.integrations.optuna.leases import LEASE, lease
 from neurobo.running.progress import Silent
@@ -373,3 +375,19 @@ def test_killed_at_thirty_random_moments(tmp_path: Path) -> None:
     assert states["retried"] >= 5
     assert len(acknowledged) >= 150
     assert not alive(str(tmp_path))
+
+
+def test_an_outage_while_the_display_is_made_stops_no_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = read(tmp_path, trials=2, space=TWO, goal=GOAL)
+    run = runner.run
+
+    def beginning(file: StudyFile, *, note: Any, **rest: Any) -> Any:
+        note("the storage cannot be reached")  # the display reads the storage, too
+        return run(file, note=note, **rest)
+
+    monkeypatch.setattr(runner, "run", beginning)
+    done = CliRunner().invoke(app, ["run", str(file.path)])
+    assert done.exit_code == 0, done.output
+    assert "the storage cannot be reached" in done.output
