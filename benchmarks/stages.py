@@ -85,7 +85,7 @@ def measure(method: str, columns: int, n: int) -> dict[str, float]:
         return [(x, f(x) + 0.1 * rng.normal()) for x in np.concatenate([anywhere, near])]
 
     def ask(points: list[tuple[np.ndarray, float]]) -> None:
-        (point,) = neurobo.suggest(space, points, algorithm=method, seed=0)
+        (point,) = neurobo.suggest(space, points, algorithm=method, seed=0, n_startup_trials=5)
         points.append((point, f(point) + 0.1 * np.random.default_rng(len(points)).normal()))
 
     for points in [history(n + 1)] * ASKED:  # compiles what every member needs
@@ -97,7 +97,7 @@ def measure(method: str, columns: int, n: int) -> dict[str, float]:
     stopwatch.around(suggestion, "decide", "fit")
     stopwatch.around(suggestion, "best_points", "search")
     # No search for hyper-parameters meanwhile: what they were for the first suggestion stays.
-    stays = refit_schedule.update_sizes(n)
+    stays = refit_schedule.update_sizes(len(points) - 1)
     refit_schedule.update_sizes = lambda n, growth=1.1: stays
     found: dict[str, list[float]] = defaultdict(list)
     for _ in range(ASKED - 1):
