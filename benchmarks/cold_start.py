@@ -131,13 +131,13 @@ def child(case: str, method: str) -> None:
     print(json.dumps(counter))
 
 
-START = 8
-"""Points of the initial design in six parameters."""
+START = 8 + 1
+"""Points of the initial design in six parameters, and the middle of the space."""
 
 
 def delays(repeat: int) -> None:
     """Wall seconds between an evaluation of two seconds and the next one, without programs of an
-    earlier process: the first suggestion of a model, and the longest of the three after it."""
+    earlier process: the first suggestion of a model, and the longest of the five after it."""
     found = []
     for _ in range(repeat):
         with tempfile.TemporaryDirectory() as kept:
@@ -150,7 +150,7 @@ def delays(repeat: int) -> None:
         found.append((gaps[0], max(gaps[1:])))
         print(*(f"{seconds:.2f}" for seconds in found[-1]), flush=True)
     first, later = (statistics.median(column) for column in zip(*found, strict=True))
-    print(f"medians: first {first:.2f} s, longest of the next three {later:.2f} s")
+    print(f"medians: first {first:.2f} s, longest of the next five {later:.2f} s")
 
 
 def _gaps() -> list[float]:
@@ -165,7 +165,7 @@ def _gaps() -> list[float]:
         times.append((began, time.perf_counter()))
         return found
 
-    neurobo.minimize(objective, [(-1.0, 1.0)] * 6, START + 4, seed=0, progress=False)
+    neurobo.minimize(objective, [(-1.0, 1.0)] * 6, START + 6, seed=0, progress=False)
     return [after[0] - before[1] for before, after in itertools.pairwise(times)]
 
 

@@ -138,8 +138,8 @@ def _blas() -> AbstractContextManager[None]:
     return nullcontext() if ahead.in_background() else one_blas_thread()
 
 
-REHEARSED = 3
-"""Suggestions: a portfolio has about as many members."""
+REHEARSED = 5
+"""Suggestions: an untried middle of the space, the members of a portfolio, another kernel."""
 
 
 def compile_ahead(space: Space, plan: Plan) -> None:
@@ -147,11 +147,12 @@ def compile_ahead(space: Space, plan: Plan) -> None:
 
     def suggest() -> None:
         rng = np.random.default_rng(0)
-        x = space.from_unit(rng.random((plan.n_start + REHEARSED, space.n_parameters)))
-        points = space.decode_all(x)
-        values = np.mean((x - 0.3) ** 2, axis=1).tolist()
+        x = space.from_unit(rng.random((plan.n_start, space.n_parameters)))
+        points, values = space.decode_all(x), np.mean((x - 0.3) ** 2, axis=1).tolist()
         for n in range(plan.n_start, plan.n_start + REHEARSED):
-            next_point(space, Trials(points[:n], values[:n]).repeatable(), plan, n)
+            proposed = next_point(space, Trials(points, values).repeatable(), plan, n).params
+            points.append(proposed)
+            values.append(float(np.mean((space.encode([proposed]) - 0.3) ** 2)))
 
     ahead.rehearse(suggest)
 

@@ -55,6 +55,22 @@ def test_after_a_rehearsal_the_first_suggestions_compile_nothing(
     assert made == []
 
 
+def test_all_members_of_a_portfolio_are_rehearsed(made: list[tuple[str, bool]]) -> None:
+    """`auto` begins with the middle of the space and takes turns after it."""
+    box: dict[str, Any] = {"x": (-1.0, 1.0), "y": (-1.0, 1.0)}
+    chooser = neurobo.NeuroSampler("auto", seed=0, n_startup_trials=4)
+    compile_ahead(Space.of(box), Plan(resolve("auto"), 0, 4, "sobol"))
+    for thread in _rehearsals():
+        thread.join()
+    assert len(made) > 12
+    made.clear()
+    study = optuna.create_study(sampler=chooser)
+    study.optimize(
+        lambda t: (t.suggest_float("x", -1, 1) - 0.4) ** 2 + t.suggest_float("y", -1, 1) ** 2, 8
+    )
+    assert made == []
+
+
 def test_a_sampler_rehearses_once_while_slow_evaluations_of_the_start_run(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
