@@ -155,6 +155,34 @@ def test_adam_comes_to_the_end_of_the_flow(x64: None) -> None:
     np.testing.assert_allclose(found, expected, atol=0.05 * moved)
 
 
+def test_adam_in_single_precision_does_what_it_does_in_double(x64: None) -> None:
+    """Kingma and Ba, algorithm 1, written out in double precision."""
+    problem = _problem()
+    slope = jax.grad(lambda theta: _objective(problem, theta))
+    theta = problem.theta0
+    mean = square = jax.tree.map(jnp.zeros_like, theta)
+    for t in range(1, 301):
+        g = slope(theta)
+        mean = jax.tree.map(lambda m, d: 0.9 * m + 0.1 * d, mean, g)
+        square = jax.tree.map(lambda v, d: 0.999 * v + 0.001 * d**2, square, g)
+        theta = jax.tree.map(
+            lambda leaf, m, v, t=t: (
+                leaf - 1e-3 * (m / (1 - 0.9**t)) / (jnp.sqrt(v / (1 - 0.999**t)) + 1e-8)
+            ),
+            theta, mean, square,
+        )  # fmt: skip
+    fit = adam(problem, steps=300)
+    moved = max(jnp.abs(a - b).max() for a, b in zip(*_leaves(theta, problem.theta0), strict=True))
+    for a, b in zip(*_leaves(fit.theta, theta), strict=True):
+        assert a.dtype == np.float64
+        np.testing.assert_allclose(a, b, atol=1e-3 * moved)
+    assert fit.objective == pytest.approx(float(_objective(problem, theta)), rel=1e-5)
+
+
+def _leaves(a: object, b: object) -> tuple[list[jax.Array], list[jax.Array]]:
+    return jax.tree.leaves(a), jax.tree.leaves(b)
+
+
 def _objective(problem: TrainingProblem, theta: object) -> jax.Array:
     away = jax.tree.map(jnp.subtract, theta, problem.theta0)
     distance = sum(jnp.vdot(leaf, leaf) for leaf in jax.tree.leaves(away))
