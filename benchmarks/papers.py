@@ -121,8 +121,8 @@ def listing() -> None:
 
 
 PRESETS = {
-    "sto-bnts:paper": 5.3, "sto-bnts-linear:paper": 0.07, "neural-greedy:paper": 3.6,
-    "neural-greedy-posterior:paper": 3.6, "neural-bo:paper": 0.5, "neural-cbo:paper": 0.15,
+    "sto-bnts:paper": 2.8, "sto-bnts-linear:paper": 0.07, "neural-greedy:paper": 2.6,
+    "neural-greedy-posterior:paper": 2.6, "neural-bo:paper": 0.5, "neural-cbo:paper": 0.15,
     "pinn-bo:paper": 0.6,
 }  # fmt: skip
 """Processor seconds of a suggestion, measured once with 25 to 150 observations."""

@@ -264,6 +264,22 @@ def test_the_list_says_what_is_left(
     assert "without random" in line
     rates = papers.seconds_per_evaluation()
     assert rates["neural-bo:paper"] == rates["neural-bo"] == 1 / 200
-    assert rates["sto-bnts:paper"] == 5.3
+    assert rates["sto-bnts:paper"] == 2.8
     assert papers._base("neural-cbo:paper,width=200") == "neural-cbo:paper"
     assert papers._base("deep-ensemble:width=256") == "deep-ensemble"
+
+
+def test_presets_have_fewer_seeds_and_end_where_they_take_too_long(papers: ModuleType) -> None:
+    e = papers.EXPERIMENTS["greedy-noiseless"]
+    presets = [j for j in e.jobs() if ":paper" in j.method]
+    assert {j.method for j in presets} == {"neural-greedy:paper", "neural-greedy-posterior:paper"}
+    assert len({j.seed for j in presets}) == 5
+    assert max(j.budget for j in presets) == 200
+    defaults = [j for j in e.jobs() if j.method == "neural-greedy"]
+    assert len({j.seed for j in defaults}) == 10
+    assert max(j.budget for j in defaults) == 1000
+    without = papers.EXPERIMENTS["greedy-noisy-small"]
+    assert not [name for name in without.methods if ":paper" in name]
+    assert not [j for j in without.jobs() if ":paper" in j.method]
+    lunar = papers.EXPERIMENTS["sto-lunar"].jobs()
+    assert len({j.seed for j in lunar if j.method == "sto-bnts:paper"}) == 20
