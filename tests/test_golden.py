@@ -144,7 +144,8 @@ def here() -> dict[str, str]:
     """What rounding depends on."""
     packages = ("jax", "jaxlib", "numpy", "scipy", "optax")
     found = {name: version(name) for name in packages}
-    return {**found, "compiler": json.dumps(programs.QUICKER), "processor": _processor()}
+    options = json.dumps(programs.QUICKER, sort_keys=True)
+    return {**found, "compiler": options, "processor": _processor()}
 
 
 def _processor() -> str:

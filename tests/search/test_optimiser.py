@@ -17,8 +17,10 @@ from neurobo.data.observations import Data
 from neurobo.data.trials import Trials
 from neurobo.errors import NeuroboWarning, SpaceExhausted
 from neurobo.networks.mlp import MLP
+from neurobo.search.candidates import Box
 from neurobo.search.exclusion import APART, any_free
 from neurobo.search.optimiser import minimise
+from neurobo.search.refinement import polish
 from neurobo.search.scoring import evaluate
 from neurobo.search.trust_region import LEAST_FAILURES, RADIUS, Region, radius
 from neurobo.space.columns import SAME_POINT
@@ -36,6 +38,17 @@ class Bowl:
     def __call__(self, x: jax.Array) -> jax.Array:
         away = x - self.centre
         return jnp.sum(away**2 - 0.02 * jnp.cos(12 * away), axis=1)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Kinks:
+    """Straight pieces: a line search ends at a kink without having found less."""
+
+    slopes: jax.Array
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        return jnp.sum(jnp.abs(x @ self.slopes.T - 0.3), axis=1)
 
 
 def _data(space: Space, points: list[dict[str, object]] | None = None) -> Data:
@@ -287,3 +300,14 @@ def test_a_point_at_another_value_of_a_fixed_parameter_does_not_exhaust_the_spac
     assert neurobo.suggest(space, history, seed=0, fixed=fixed) == [{"a": 1, "b": 0}]
     with pytest.raises(SpaceExhausted):
         neurobo.suggest(space, [*history, ({"a": 1, "b": 0}, 0.0)], seed=0, fixed=fixed)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_what_the_polish_tells_is_the_score_where_it_ends(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    space, x = Space.of([(-1.0, 1.0)] * 3), rng.uniform(-1, 1, 3)
+    data = _data(space)
+    with jax.enable_x64(True):
+        score = Kinks(jnp.asarray(rng.normal(size=(6, 3))))
+        end, value = polish(score, space, x, Box.of(space, data, None))
+        assert value == pytest.approx(float(evaluate(score, space, end[None])[0]), rel=1e-12)

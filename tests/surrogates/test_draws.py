@@ -101,5 +101,5 @@ def test_adam_s_rows_have_little_padding_and_the_same_result(
         with monkeypatch.context() as changed:
             changed.setattr(draws, "ADAM_ROWS", 64)
             long, _ = draws.draw(jax.random.key(0), data, recipe)
-        np.testing.assert_allclose(short(at), long(at), rtol=1e-10, atol=1e-12)
+        np.testing.assert_allclose(short(at), long(at), atol=1e-6)  # Adam has single precision
     assert rows == [16 * math.ceil(n / 16), 64] * 2

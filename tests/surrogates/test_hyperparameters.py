@@ -136,6 +136,18 @@ def test_the_schedule_updates_often_at_first_and_seldom_later(x64: None) -> None
     assert len(sizes) < 50
 
 
+def test_choices_are_made_anew_when_there_are_half_as_many_more() -> None:
+    def sizes(least: int, most: int = 256) -> list[int | None]:
+        found = (refit_schedule.choice_rows(n, least, most) for n in range(41))
+        return [None if rows is None else int(rows[-1]) + 1 for rows in found]
+
+    assert sizes(8) == [None] * 8 + [8] * 4 + [12] * 6 + [18] * 9 + [27] * 13 + [40]
+    assert sizes(13) == [None] * 18 + [18] * 9 + [27] * 13 + [40]
+    rows = refit_schedule.choice_rows(1000, 8, 64)
+    assert rows is not None
+    assert len(rows) == 64
+
+
 @pytest.mark.slow
 def test_scheduled_hyper_parameters_depend_on_the_first_observations_only(x64: None) -> None:
     data = _network_data(3, (1.5, 1.0), n=64)

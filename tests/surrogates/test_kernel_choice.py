@@ -29,7 +29,7 @@ ROTATED = np.prod(np.cos(2 * X), axis=1) + (X[:, 0] - X[:, 1]) ** 2
 def _choice(values: np.ndarray, n: int = 40) -> KernelChoice | None:
     data = replace(Data.pad(X[:n], standardise(values[:n])), values=values[:n])
     with jax.enable_x64(True):
-        return kernel_for(data, None, None)
+        return kernel_for(data, 0.0, None)
 
 
 def test_a_sum_of_functions_of_one_parameter_gets_an_additive_kernel() -> None:

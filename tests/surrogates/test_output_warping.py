@@ -100,6 +100,20 @@ def test_searches_for_hyper_parameters_begin_where_the_bend_was_found() -> None:
     assert np.array_equal(np.argsort(bent.y[: bent.n]), np.argsort(data.y[: data.n]))
 
 
+def test_the_strength_waits_for_more_observations_and_the_lowest_value_does_not() -> None:
+    falling = STEEP.copy()
+    falling[24] = STEEP.min() - 1.0
+    for n, known in ((18, 18), (25, 24), (26, 26)):  # observations, and those that are considered
+        data = Data.pad(X[:n], falling[:n])
+        with jax.enable_x64(True):
+            first = choose(X[:18], falling[:18], WIDE)
+            found = output_warping_for(data, WIDE)
+        assert first is not None
+        assert found is not None
+        assert found.warp.strength == first.warp.strength
+        assert found.warp.reference == falling[:known].min()
+
+
 def test_few_or_equal_values_are_left_alone() -> None:
     with jax.enable_x64(True):
         few = Data.pad(X[:7], standardise(STEEP[:7]))

@@ -172,7 +172,8 @@ def test_adam_in_single_precision_does_what_it_does_in_double(x64: None) -> None
             theta, mean, square,
         )  # fmt: skip
     fit = adam(problem, steps=300)
-    moved = max(jnp.abs(a - b).max() for a, b in zip(*_leaves(theta, problem.theta0), strict=True))
+    pairs = zip(*_leaves(theta, problem.theta0), strict=True)
+    moved = max(float(jnp.abs(a - b).max()) for a, b in pairs)
     for a, b in zip(*_leaves(fit.theta, theta), strict=True):
         assert a.dtype == np.float64
         np.testing.assert_allclose(a, b, atol=1e-3 * moved)

@@ -86,9 +86,11 @@ def best_points(
     x, values = refine(score, space, tried[starts], scores[starts], box, rng)
     if space.continuous.any():
         best = np.argsort(values)[: POLISHED if isinstance(score, Limited) else 1]
-        polished = np.stack([polish(score, space, x[i], box) for i in best])
-        x = np.concatenate([x, polished])
-        values = np.concatenate([values, evaluate(score, space, polished)])
+        ends, at_ends = zip(*(polish(score, space, x[i], box) for i in best), strict=True)
+        polished = np.stack(ends)
+        if None in at_ends:
+            at_ends = evaluate(score, space, polished)
+        x, values = np.concatenate([x, polished]), np.concatenate([values, at_ends])
     x, values = np.concatenate([x, tried]), np.concatenate([values, scores])
     ordered = x[np.argsort(values, kind="stable")]
     roomy = ordered[~is_crowded(space, ordered, data)]

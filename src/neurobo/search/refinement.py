@@ -163,11 +163,14 @@ def _limits_and_slopes(
     return limits, slopes
 
 
-def polish(score: Score, space: Space, x: Float[np.ndarray, " d"], box: Box) -> np.ndarray:
-    """A quasi-Newton search from one point in its continuous columns."""
+def polish(
+    score: Score, space: Space, x: Float[np.ndarray, " d"], box: Box
+) -> tuple[np.ndarray, float | None]:
+    """A quasi-Newton search from one point in its continuous columns, and the score at its end if
+    the search has computed it."""
     free, held = polishable(space, x), space.inputs(x[None])[0]
     if not free.any():
-        return x
+        return x, None
     movable = np.zeros(len(held), dtype=bool)
     movable[space.places(np.flatnonzero(free))] = True
 
@@ -202,10 +205,12 @@ def polish(score: Score, space: Space, x: Float[np.ndarray, " d"], box: Box) -> 
         bounds=list(zip(box.low[free], box.high[free], strict=True)), options={"maxiter": 30},
     )  # fmt: skip
     if not np.all(np.isfinite(found.x)):
-        return x
+        return x, None
     polished = x.copy()
     polished[free] = found.x
     if space.feasible is None:
-        return polished
+        # After a failed line search `found.fun` is the value of another point.
+        value = None if isinstance(score, Limited) else target(found.x)[0]
+        return polished, value if value is not None and np.isfinite(value) else None
     polished = np.where(free, box.clip(polished[None])[0], polished)
-    return allowed_part(space, x[None], polished[None])[0]
+    return allowed_part(space, x[None], polished[None])[0], None

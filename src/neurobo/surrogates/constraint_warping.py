@@ -25,7 +25,7 @@ from neurobo.networks.infinite_width import InfiniteWidthMLP
 from neurobo.networks.mlp import MLP
 from neurobo.surrogates import kernel_spectrum, refit_schedule
 from neurobo.surrogates.input_warping import gain
-from neurobo.surrogates.kernel_choice import GROWTH, MOST
+from neurobo.surrogates.kernel_choice import MOST
 from neurobo.surrogates.multi_output import GAMMAS, spectrum
 from neurobo.surrogates.output_warping import LEAST, PENALTY, cost_of
 
@@ -63,11 +63,9 @@ def constraint_warping_for(
     data = constraint.data
     if constraint.name == CRASH or data.n < LEAST:  # success and failure have nothing between them
         return None
-    if ard:
-        rows = refit_schedule.even_share(refit_schedule.update_sizes(data.n, GROWTH)[-1], MOST)
-    else:
-        rows = refit_schedule.scheduled_rows(data.n)
-    return choose(data.x[rows], data.values[rows], network, ard=ard)
+    schedule = refit_schedule
+    rows = schedule.choice_rows(data.n, LEAST, MOST) if ard else schedule.scheduled_rows(data.n)
+    return None if rows is None else choose(data.x[rows], data.values[rows], network, ard=ard)
 
 
 @cached

@@ -18,10 +18,12 @@ from jaxtyping import Float
 from neurobo.compilation import compiled
 from neurobo.data.content_cache import cached
 from neurobo.data.observations import Data
+from neurobo.data.scaling import standardise
 from neurobo.networks.infinite_width import InfiniteWidthMLP
 from neurobo.networks.input_maps import warped
 from neurobo.surrogates import marginal_likelihood, refit_schedule
 from neurobo.surrogates.hyperparameters import Logarithms
+from neurobo.surrogates.output_warping import FittedWarping
 from neurobo.surrogates.posterior import Function, Posterior
 
 MOST = 128
@@ -94,62 +96,56 @@ class WarpedPosterior:
 
 
 def input_warping_for(
-    data: Data, wide: InfiniteWidthMLP, start: Logarithms | None = None
+    data: Data, wide: InfiniteWidthMLP, warp: FittedWarping | None = None
 ) -> InputWarping | None:
-    """As the hyper-parameters: from the first observations, until there are a tenth more. None:
-    columns are best as they are."""
-    columns = data.x.shape[1]
-    if columns > marginal_likelihood.MANY or data.n <= 4 + 2 * columns:  # as many numbers to find
+    """From the first observations, until there are half as many more, with values as they are or
+    warped. None: columns are best as they are."""
+    rows = refit_schedule.choice_rows(data.n, _least(data.x.shape[1]), MOST)
+    if rows is None or data.x.shape[1] > marginal_likelihood.MANY:
         return None
-    plain, some, _ = refit_schedule.scheduled_search(data, wide, ard=True, start=start)
-    rows = refit_schedule.even_share(some.n, MOST)
-    return choose(some.x[rows], some.y[rows], wide, plain, noisy=data.noisy)
+    values, start = data.values[rows], None
+    if warp is not None:
+        values, start = warp.as_of(values), warp.start
+    return choose(data.x[rows], standardise(values), wide, start, noisy=data.noisy)[0]
+
+
+def _least(columns: int) -> int:
+    """Observations: more than numbers to find."""
+    return 5 + 2 * columns
 
 
 def gain(x: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"], wide: InfiniteWidthMLP) -> float:
     """By how much warped columns raise the logarithm of the evidence; 0: they are best as they
     are."""
-    if len(y) <= 4 + 2 * x.shape[1]:
-        return 0.0
-    plain = marginal_likelihood.search(Data.pad(x, y), wide, ard=True)
-    return _gain_and_warping(x, y, wide, tuple(plain.tolist()), noisy=False)[0]
+    return choose(x, y, wide, None, noisy=False)[1] if len(y) >= _least(x.shape[1]) else 0.0
 
 
+@cached
 def choose(
     x: Float[np.ndarray, "n d"],
     y: Float[np.ndarray, " n"],
     wide: InfiniteWidthMLP,
-    plain: tuple[float, ...],
+    start: Logarithms | None,
     *,
     noisy: bool,
-) -> InputWarping | None:
-    """The t of the highest evidence, found from the hyper-parameters without any."""
-    return _gain_and_warping(x, y, wide, plain, noisy=noisy)[1]
-
-
-@cached
-def _gain_and_warping(
-    x: Float[np.ndarray, "n d"],
-    y: Float[np.ndarray, " n"],
-    wide: InfiniteWidthMLP,
-    plain: tuple[float, ...],
-    *,
-    noisy: bool,
-) -> tuple[float, InputWarping | None]:
+) -> tuple[InputWarping | None, float]:
+    """The t of the highest evidence, and by how much that is higher than without any."""
     data = replace(Data.pad(x, y), noisy=noisy)
     values = [len(np.unique(column)) for column in data.points.T]
     most = np.where(np.array(values) > 2, LARGEST, 0.0)  # two values have nothing between them
-    start = np.pad(plain, (0, len(values)))
-    starts = [start]
-    if start[3] > np.log(CLEAR):
-        starts.append(np.where(np.arange(len(start)) == 3, np.log(CLEAR), start))
+    given = None if start is None else np.pad(start, (0, len(values)))
+    plain = marginal_likelihood.search(data, wide, ard=True, start=given)
+    begin = np.pad(plain, (0, len(values)))
+    starts = [begin]
+    if begin[3] > np.log(CLEAR):
+        starts.append(np.where(np.arange(len(begin)) == 3, np.log(CLEAR), begin))
     found = [
         marginal_likelihood.search(data, wide, ard=True, strengths=most, start=s) for s in starts
     ]
     costs = [marginal_likelihood.cost(data, wide, p) for p in found]
     penalty = len(values) * np.log(len(y)) / 2  # what so many numbers more explain by chance (BIC)
-    gained = marginal_likelihood.cost(data, wide, start) - (min(costs) + penalty)
+    gained = marginal_likelihood.cost(data, wide, begin) - (min(costs) + penalty)
     if not gained > 0:
-        return 0.0, None
+        return None, 0.0
     logs, strengths = np.split(found[int(np.argmin(costs))], [len(plain)])
-    return float(gained), InputWarping(tuple(strengths.tolist()), tuple(logs.tolist()))
+    return InputWarping(tuple(strengths.tolist()), tuple(logs.tolist())), float(gained)

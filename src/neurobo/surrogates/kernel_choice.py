@@ -3,8 +3,7 @@
 A network of all parameters on a sphere is the default. Where parameters do not interact, a sum of
 networks of one parameter each learns from few observations what a joint one cannot: in three
 dimensions each of them has to cover a line instead of a cube. Its units are sines, whose kernel
-is stationary, so that a parameter may have many optima. The evidence must prefer it by a margin,
-and is asked again whenever the observations have grown by half.
+is stationary, so that a parameter may have many optima. The evidence must prefer it by a margin.
 
 Evidence for additivity is not lost in clusters of observations: these show as well as others
 whether the effect of one parameter depends on the others.
@@ -32,7 +31,6 @@ MOST = 64
 """Observations that decide: an even share of more."""
 MARGIN = 3.0
 """By how much the logarithm of the evidence must be higher than that of the default."""
-GROWTH = 1.5
 
 
 @dataclass(frozen=True)
@@ -42,28 +40,25 @@ class KernelChoice:
     """By how much the logarithm of the evidence is higher than that of the default."""
 
 
-def kernel_for(
-    data: Data, warp: OutputWarping | None, input_warp: InputWarping | None
-) -> KernelChoice | None:
+def kernel_for(data: Data, strength: float, input_warp: InputWarping | None) -> KernelChoice | None:
     """From the first observations, until there are half as many more. Additive networks see
-    values as they are, joint ones as they are warped. None: the default."""
-    columns = data.x.shape[1]
-    if not 1 < columns <= marginal_likelihood.MANY or data.n < LEAST:
+    values as they are, joint ones as they are warped with this strength. None: the default."""
+    rows = refit_schedule.choice_rows(data.n, LEAST, MOST)
+    if rows is None or not 1 < data.x.shape[1] <= marginal_likelihood.MANY:
         return None
-    rows = refit_schedule.even_share(refit_schedule.update_sizes(data.n, GROWTH)[-1], MOST)
     seen = data if input_warp is None else input_warp(data)
-    return _choose(seen.x[rows], data.values[rows], warp, noisy=data.noisy)
+    return _choose(seen.x[rows], data.values[rows], strength, noisy=data.noisy)
 
 
 @cached
 def _choose(
     x: Float[np.ndarray, "n d"],
     values: Float[np.ndarray, " n"],
-    warp: OutputWarping | None,
+    strength: float,
     *,
     noisy: bool,
 ) -> KernelChoice | None:
-    plain = OutputWarping.of(0.0, values)
+    plain, warp = (OutputWarping.of(k, values) for k in (0.0, strength))
     if plain is None:
         return None
     joint, _ = cost_of(x, values, JOINT, warp or plain, noisy=noisy, ard=True)

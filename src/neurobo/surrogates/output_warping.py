@@ -98,6 +98,11 @@ class FittedWarping:
     start: Logarithms
     """Logarithms of the hyper-parameters that the evidence was highest for."""
 
+    def as_of(self, values: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+        """These values warped as if there were no others."""
+        warp = OutputWarping.of(self.warp.strength, values)
+        return values if warp is None else warp(values)
+
     def __call__(self, data: Data) -> Data:
         """The same observations with values warped."""
         values = self.warp(data.values)
@@ -107,12 +112,17 @@ class FittedWarping:
 
 
 def output_warping_for(data: Data, wide: InfiniteWidthMLP) -> FittedWarping | None:
-    """As the hyper-parameters: from the first observations, until there are a tenth more. None:
-    values are best as they are."""
-    if data.n < LEAST:
+    """The strength is chosen anew when there are half as many more observations; its reference and
+    the median follow the hyper-parameters' observations. None: values are best as they are."""
+    rows = refit_schedule.choice_rows(data.n, LEAST)
+    if rows is None:
         return None
-    rows = refit_schedule.scheduled_rows(data.n)
-    return choose(data.x[rows], data.values[rows], wide, noisy=data.noisy)
+    found = choose(data.x[rows], data.values[rows], wide, noisy=data.noisy)
+    if found is None:
+        return None
+    known = data.values[refit_schedule.scheduled_rows(data.n)]
+    current = OutputWarping.of(found.warp.strength, known)
+    return None if current is None else replace(found, warp=current)
 
 
 @cached

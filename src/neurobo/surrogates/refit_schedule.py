@@ -1,7 +1,9 @@
 """When hyper-parameters are found anew, and from which observations.
 
-They come from the first observations, until there are a tenth more. So most suggestions find them
-in the cache, and what they are depends on the history alone, not on what was computed before.
+They come from the first observations, until there are a tenth more; kernels and warpings, whose
+choice takes several searches and seldom changes, until there are half as many more. So most
+suggestions find them in the cache, and what they are depends on the history alone, not on what was
+computed before.
 """
 
 from __future__ import annotations
@@ -20,6 +22,9 @@ from neurobo.surrogates.marginal_likelihood import PRIOR_MEAN, hyper_at, search
 MOST = 256
 """Observations that hyper-parameters are fitted to: more would cost much and change little."""
 
+FIRST_CHOICE, CHOICE_GROWTH = 8, 1.5
+"""Kernels and warpings are chosen from the first 8 observations, 12, 18, 27 and so on."""
+
 
 def update_sizes(n: int, growth: float = 1.1) -> list[int]:
     """After how many of n observations the hyper-parameters are found anew: after each while they
@@ -35,6 +40,15 @@ def update_sizes(n: int, growth: float = 1.1) -> list[int]:
 def scheduled_rows(n: int) -> Int[np.ndarray, " m"]:
     """Which of n observations the hyper-parameters come from."""
     return even_share(update_sizes(n)[-1], MOST)
+
+
+def choice_rows(n: int, least: int, most: int = MOST) -> Int[np.ndarray, " m"] | None:
+    """Which of n observations a choice of kernels or warpings comes from; None: it needs `least`,
+    and they were fewer when it was due."""
+    size = FIRST_CHOICE
+    while int(size * CHOICE_GROWTH) <= n:
+        size = int(size * CHOICE_GROWTH)
+    return even_share(size, most) if least <= size <= n else None
 
 
 def even_share(n: int, most: int) -> Int[np.ndarray, " m"]:

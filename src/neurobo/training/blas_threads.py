@@ -8,6 +8,7 @@ took 415 s with them and 32 s without. The limit is lifted as soon as the sugges
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +23,16 @@ for _name in os.environ.keys() - _environment.keys():  # it sets a variable when
 _lock = threading.Lock()
 _inside = 0  # suggestions under way in this process, in any thread
 _limit: Any = None
+_found: tuple[int, Any] = 0, None
+"""How many modules were imported when the libraries were looked for, and those found."""
+
+
+def _libraries() -> Any:
+    """To look through all that is loaded takes milliseconds; a new BLAS comes with a new module."""
+    global _found
+    if _found[0] != len(sys.modules):
+        _found = len(sys.modules), ThreadpoolController()
+    return _found[1]
 
 
 @contextmanager
@@ -36,7 +47,7 @@ def one_blas_thread() -> Iterator[None]:
         _inside += 1
         if _inside == 1:
             OpenBLASController.clear_controlling_thread(force=True)
-            _limit = ThreadpoolController().limit(limits=1, user_api="blas")
+            _limit = _libraries().limit(limits=1, user_api="blas")
     try:
         yield
     finally:

@@ -216,7 +216,7 @@ class Auto:
             return Seen(data, None, None)
         given = self._with_noise_option(data)
         warp = output_warping_for(given, WIDE) if self.warp else None
-        seen = self._with_input_warp(given if warp is None else warp(given), warp)
+        seen = self._with_input_warp(given, warp)
         if warp is not None and warp.warp.strength < 0:
             # A parameter that matters by its logarithm makes low values rare, as narrow wells do.
             plain = self._with_input_warp(given)
@@ -228,14 +228,15 @@ class Auto:
 
     def _with_input_warp(self, data: Data, warp: FittedWarping | None = None) -> Seen:
         plain = not self.input_warping or self.context.laws is not None or data.image is not None
-        start = None if warp is None else warp.start
-        input_warp = None if plain else input_warping_for(data, WIDE, start)
-        return Seen(data if input_warp is None else input_warp(data), warp, input_warp)
+        input_warp = None if plain else input_warping_for(data, WIDE, warp)
+        seen = data if warp is None else warp(data)
+        return Seen(seen if input_warp is None else input_warp(seen), warp, input_warp)
 
     def _kernel(self, data: Data, seen: Seen) -> KernelChoice | None:
         plain = not self.kernel or self.context.laws is not None or data.image is not None
-        warp = None if seen.warp is None else seen.warp.warp
-        return None if plain else kernel_for(self._with_noise_option(data), warp, seen.input_warp)
+        strength = 0.0 if seen.warp is None else seen.warp.warp.strength
+        given = self._with_noise_option(data)
+        return None if plain else kernel_for(given, strength, seen.input_warp)
 
     def _team(self, data: Data) -> Team:
         if self.context.laws is not None:
