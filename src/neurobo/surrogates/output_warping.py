@@ -32,6 +32,9 @@ STRENGTHS = (0.0, 1.0, 10.0, 100.0, -1.0, -10.0, -100.0)
 """κ."""
 LEAST = 8
 """Observations before which nothing is warped."""
+GROWTH = 1.25
+"""A valley or a well shows in its values once some of them lie in it: the strength is chosen anew
+more often than input warping and the kernel."""
 PENALTY = 2.0
 """By how much the logarithm of the evidence must be higher with warping than without."""
 HOPELESS, HOPELESS_EACH = 4.0, 0.25
@@ -112,9 +115,9 @@ class FittedWarping:
 
 
 def output_warping_for(data: Data, wide: InfiniteWidthMLP) -> FittedWarping | None:
-    """The strength is chosen anew when there are half as many more observations; its reference and
-    the median follow the hyper-parameters' observations. None: values are best as they are."""
-    rows = refit_schedule.choice_rows(data.n, LEAST)
+    """The strength is chosen anew when there are a quarter more observations; its reference and the
+    median follow the hyper-parameters' observations. None: values are best as they are."""
+    rows = refit_schedule.choice_rows(data.n, LEAST, growth=GROWTH)
     if rows is None:
         return None
     found = choose(data.x[rows], data.values[rows], wide, noisy=data.noisy)

@@ -1,7 +1,7 @@
 """When hyper-parameters are found anew, and from which observations.
 
 They come from the first observations, until there are a tenth more; kernels and warpings, whose
-choice takes several searches and seldom changes, until there are half as many more. So most
+choice takes several searches and seldom changes, until there are up to half as many more. So most
 suggestions find them in the cache, and what they are depends on the history alone, not on what was
 computed before.
 """
@@ -23,7 +23,8 @@ MOST = 256
 """Observations that hyper-parameters are fitted to: more would cost much and change little."""
 
 FIRST_CHOICE, CHOICE_GROWTH = 8, 1.5
-"""Kernels and warpings are chosen from the first 8 observations, 12, 18, 27 and so on."""
+"""Kernels and warpings are chosen from the first 8 observations, 12, 18, 27 and so on, if no other
+growth is given."""
 
 
 def update_sizes(n: int, growth: float = 1.1) -> list[int]:
@@ -42,12 +43,14 @@ def scheduled_rows(n: int) -> Int[np.ndarray, " m"]:
     return even_share(update_sizes(n)[-1], MOST)
 
 
-def choice_rows(n: int, least: int, most: int = MOST) -> Int[np.ndarray, " m"] | None:
+def choice_rows(
+    n: int, least: int, most: int = MOST, growth: float = CHOICE_GROWTH
+) -> Int[np.ndarray, " m"] | None:
     """Which of n observations a choice of kernels or warpings comes from; None: it needs `least`,
     and they were fewer when it was due."""
     size = FIRST_CHOICE
-    while int(size * CHOICE_GROWTH) <= n:
-        size = int(size * CHOICE_GROWTH)
+    while int(size * growth) <= n:
+        size = int(size * growth)
     return even_share(size, most) if least <= size <= n else None
 
 
