@@ -10,7 +10,7 @@ import signal
 from collections.abc import Iterator
 from pathlib import Path
 
-from jaxtyping import install_import_hook
+from typecheck import check_shapes_and_types
 
 SOURCE = Path(__file__).parents[1] / "src"
 ROOMS = (
@@ -36,7 +36,7 @@ def _checked() -> list[str]:
     return [name for name in names if name not in LEFT_OUT and not name.endswith("__init__")]
 
 
-install_import_hook(_checked(), "typecheck.check")  # before anything imports neurobo
+check_shapes_and_types(_checked())  # before anything imports neurobo
 
 # Two test processes and all that they start share what XLA has compiled.
 os.environ.setdefault("NEUROBO_CACHE", str(Path(__file__).parents[1] / ".cache/programs"))
