@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -159,18 +161,22 @@ def test_adam_in_single_precision_does_what_it_does_in_double(x64: None) -> None
     """Kingma and Ba, algorithm 1, written out in double precision."""
     problem = _problem()
     slope = jax.grad(lambda theta: _objective(problem, theta))
-    theta = problem.theta0
-    mean = square = jax.tree.map(jnp.zeros_like, theta)
-    for t in range(1, 301):
+
+    @jax.jit
+    def step(theta: Any, mean: Any, square: Any, t: int) -> tuple[Any, Any, Any]:
         g = slope(theta)
         mean = jax.tree.map(lambda m, d: 0.9 * m + 0.1 * d, mean, g)
         square = jax.tree.map(lambda v, d: 0.999 * v + 0.001 * d**2, square, g)
-        theta = jax.tree.map(
-            lambda leaf, m, v, t=t: (
-                leaf - 1e-3 * (m / (1 - 0.9**t)) / (jnp.sqrt(v / (1 - 0.999**t)) + 1e-8)
-            ),
-            theta, mean, square,
-        )  # fmt: skip
+
+        def moved(leaf: jax.Array, m: jax.Array, v: jax.Array) -> jax.Array:
+            return leaf - 1e-3 * (m / (1 - 0.9**t)) / (jnp.sqrt(v / (1 - 0.999**t)) + 1e-8)
+
+        return jax.tree.map(moved, theta, mean, square), mean, square
+
+    theta = problem.theta0
+    mean = square = jax.tree.map(jnp.zeros_like, theta)
+    for t in range(1, 301):
+        theta, mean, square = step(theta, mean, square, t)
     fit = adam(problem, steps=300)
     pairs = zip(*_leaves(theta, problem.theta0), strict=True)
     moved = max(float(jnp.abs(a - b).max()) for a, b in pairs)
