@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 FILE = Path(__file__).with_name("durations.json")
-QUICK = 1.0
+QUICK = 0.6
 """Seconds of all cases of a test function together: shorter ones run every time."""
 PROPERTY = "processor seconds"
 ALWAYS = ("tests/test_style.py",)
