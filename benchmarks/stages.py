@@ -96,9 +96,12 @@ def measure(method: str, columns: int, n: int) -> dict[str, float]:
     stopwatch.around(Data, "of", "encode")
     stopwatch.around(suggestion, "decide", "fit")
     stopwatch.around(suggestion, "best_points", "search")
-    # No search for hyper-parameters meanwhile: what they were for the first suggestion stays.
-    stays = refit_schedule.update_sizes(len(points) - 1)
+    # No search for hyper-parameters and no choice of kernels and warpings meanwhile: what they were
+    # for the first suggestion stays.
+    known = len(points) - 1
+    stays, chosen_from = refit_schedule.update_sizes(known), refit_schedule.choice_rows
     refit_schedule.update_sizes = lambda n, growth=1.1: stays
+    refit_schedule.choice_rows = lambda n, *given, **named: chosen_from(known, *given, **named)
     found: dict[str, list[float]] = defaultdict(list)
     for _ in range(ASKED - 1):
         began = time.process_time()
@@ -168,17 +171,21 @@ def write_page(rows: list[dict[str, str]]) -> None:
     ]  # fmt: skip
     lines = ["| " + " | ".join(header) + " |", "|---|" + "---:|" * (len(header) - 1)]
     for row in rows:
-        seconds = [_short(float(row[c])) for c in ("encode", "fit", "search", "total", "limit")]
-        ratio = f"{float(row['total']) / float(row['limit']):.2g}"
-        cells = [f"`{row['method']}`", row["columns"], f"{int(row['n']):,}", *seconds, ratio]
-        lines.append(f"| {' | '.join([*cells, _short(float(row['hyper-parameters']))])} |")
+        times = [_ms(row[c]) for c in ("encode", "fit", "search", "total", "limit")]
+        ratio = _short(float(row["total"]) / float(row["limit"]))
+        cells = [f"`{row['method']}`", row["columns"], f"{int(row['n']):,}", *times, ratio]
+        lines.append(f"| {' | '.join([*cells, _ms(row['hyper-parameters'])])} |")
     head, _, rest = PAGE.read_text().partition(MARKS[0])
     _, _, tail = rest.partition(MARKS[1])
     PAGE.write_text("\n".join([head + MARKS[0], *lines, MARKS[1] + tail]))
 
 
-def _short(seconds: float) -> str:
-    return f"{seconds:.3f}" if seconds < 1 else f"{seconds:.2g}"
+def _ms(seconds: str) -> str:
+    return _short(1000 * float(seconds))
+
+
+def _short(number: float) -> str:
+    return f"{number:,.0f}" if number >= 10 else f"{number:.2g}"
 
 
 def main() -> None:
