@@ -54,9 +54,9 @@ show medians and the band between the quartiles.
 
 Verdicts count comparisons with the peers over at least {LEAST_SEEDS} common seeds. *Better*: the
 default is significantly better in at least half of them and worse in none. *Met*: it is the best or
-not significantly worse on at least {percent(NEAR)} of the problems, and not more often worse than
-better. *Refuted*: it is more often significantly worse than better. *Not decided yet*: none of
-these, or too few seeds.
+not significantly worse on at least {percent(NEAR)} of the problems that are compared, at least half
+of all, and not more often worse than better. *Refuted*: it is more often significantly worse than
+better. *Not decided yet*: none of these, or too few seeds.
 """
 
 
@@ -389,7 +389,7 @@ def verdict(runs: Runs) -> str:
     values = list(peers.values())
     parts = []
     if compared:
-        word = _word(near, len(compared), values) + _where(runs, compared)
+        word = _word(near, len(compared), _total(runs), values) + _where(runs, compared)
         parts.append(
             f"{word}: `{experiment.ours}` is the best or not significantly worse on {near} of "
             f"{len(compared)} {runs.noun}, against peers significantly better in {values.count(1)} "
@@ -407,18 +407,23 @@ def verdict(runs: Runs) -> str:
     return " ".join(part for part in parts if part)
 
 
-def _word(near: int, problems: int, values: Sequence[int]) -> str:
+def _word(near: int, compared: int, total: int, values: Sequence[int]) -> str:
     better, worse = values.count(1), values.count(-1)
     if not worse and 2 * better >= len(values):
         return "Better"
     if worse > better:
         return "Refuted"
-    return "Met" if near >= NEAR * problems else "Not decided yet"
+    return "Met" if near >= NEAR * compared and 2 * compared >= total else "Not decided yet"
+
+
+def _total(runs: Runs) -> int:
+    """All problems of the experiment, or COCO's dimensions."""
+    budgets = runs.experiment.budgets
+    return len({tables.bbob_dim(name) for name in budgets}) if runs.coco else len(budgets)
 
 
 def _where(runs: Runs, compared: Sequence[str]) -> str:
-    budgets = runs.experiment.budgets
-    total = len({tables.bbob_dim(name) for name in budgets}) if runs.coco else len(budgets)
+    total = _total(runs)
     if len(compared) == total:
         return ""
     return f", so far on {len(compared)} of {total} {runs.noun}"

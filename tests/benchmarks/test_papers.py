@@ -139,7 +139,7 @@ def test_kept_runs_are_compared(papers: ModuleType, keep: Callable[..., ModuleTy
     )
     assert "| problem | T | theirs | paper's settings | default | scbo |" in text
     assert "better in 1 of 1, worse in 0." in text
-    assert "Met, so far on 1 of 7 problems:" in text
+    assert "Not decided yet, so far on 1 of 7 problems:" in text
     assert "Not run yet: `simionescu-2+spread=0.05`, " in text
     assert "`config-opt`" in text
     assert (page.PICTURES / "papers-cbo.png").exists()
