@@ -35,10 +35,10 @@ demo: $(READY)       ## optimise a real problem and print the best point
 # A file's tests meet in one process: they share what is compiled, and fixtures of a module.
 WHOLE_FILES := -n 2 --dist loadfile --no-loadscope-reorder
 
-test: $(READY)       ## lint, types and the default tests (17 minutes of processor time, nine on two cores)
+test: $(READY)       ## lint, types and the default tests (15 minutes of processor time, about eight on two cores)
 	$(BIN)/python -m pytest $(WHOLE_FILES)
 
-test-quick: $(READY)  ## lint, types and the tests that take little time, of every part (two minutes)
+test-quick: $(READY)  ## lint, types and the tests that take little time, of every part (a minute and a half)
 	$(BIN)/python -m pytest $(WHOLE_FILES) --quick
 
 durations: $(READY)  ## measure which tests `make test-quick` leaves out (a quarter of an hour)
