@@ -10,7 +10,7 @@ import signal
 from collections.abc import Iterator
 from pathlib import Path
 
-from typecheck import check_shapes_and_types
+from typecheck import begin_anew, check_shapes_and_types
 
 SOURCE = Path(__file__).parents[1] / "src"
 ROOMS = (
@@ -70,6 +70,11 @@ optuna.logging.set_verbosity(optuna.logging.WARNING)
 hypothesis.settings.register_profile("fixed", derandomize=True, deadline=None)
 hypothesis.settings.register_profile("explore", derandomize=False, deadline=None)
 hypothesis.settings.load_profile("fixed")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _checked_anew() -> None:
+    begin_anew()
 
 
 @pytest.fixture

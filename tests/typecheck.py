@@ -1,8 +1,8 @@
 """The runtime type checker of the tests: an int is welcome where a float is asked for.
 
 To check a call takes longer than many a function itself, and to prepare a function inside another
-one for it takes milliseconds. So a function is checked at its first calls in a process, and later
-now and then.
+one for it takes milliseconds. So a function is checked at its first calls in a file, and later
+now and then. Every test file begins anew.
 """
 
 from __future__ import annotations
@@ -21,6 +21,11 @@ check = beartype(conf=BeartypeConf(is_pep484_tower=True))
 FIRST, THEN = 25, 50
 """Calls that are all checked; of those after them each fiftieth."""
 _calls: Counter[CodeType] = Counter()
+
+
+def begin_anew() -> None:
+    """The next calls of all functions are first calls."""
+    _calls.clear()
 
 
 def check_shapes_and_types(modules: list[str]) -> None:

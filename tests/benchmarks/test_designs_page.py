@@ -43,6 +43,7 @@ def test_who_is_better_stands_on_the_page(designs: ModuleType) -> None:
     assert "| `scbo` | 60 / 0 of 60 |" in text
     assert "On no single problem is a method significantly better than `auto`." in text
     assert "## Many wells" not in text
+    assert "Not run yet: `rugged`." in text
     keep(designs, "designs", {"auto": 0.1, "scbo": 0.01})
     (line,) = [x for x in designs.page().splitlines() if x.startswith("Significantly better")]
     assert "`scbo` on `constrained-branin-2`" in line
