@@ -42,8 +42,12 @@ def page() -> str:
         "[other problems](lab-notes.md), but for the additive kernel on `schwefel-3` and for "
         "constraints on `tension-spring-3` (with seeds 0 to 5), which therefore prove less.",
     ]
+    every = {name: scoreboard.kept(name) for name in SUITES}
+    missing = [f"`{name}`" for name, results in every.items() if not results.runs]
+    if missing:
+        written += [f"Not run yet: {', '.join(missing)}."]
     for name, title in SUITES.items():
-        results = scoreboard.kept(name)
+        results = every[name]
         if results.runs:
             runs = f"{len(results.records)} runs; {scoreboard.states(results)}"
             written += [f"## {title}", f"Suite `{name}`: {suites.suite(name).summary}. {runs}."]

@@ -1,6 +1,6 @@
 """Where the time of a suggestion goes, beside the least that a Gaussian process needs.
 
-    python benchmarks/stages.py                 # half an hour; writes docs/how-fast.md
+    python benchmarks/stages.py                 # a quarter of an hour; writes docs/how-fast.md
     python benchmarks/stages.py --only 2 --most 256
 
 Every row is a process of its own on one thread: n observations of Levy's function with 1 % noise,
